@@ -1,0 +1,9 @@
+//! The agent loop as a value, and one polled driver around it.
+//!
+//! Modules are listed from the ground up: a file imports only from modules listed before it.
+
+pub mod usage;
+pub mod message;
+pub mod history;
+pub mod tool;
+pub mod model;

@@ -1,0 +1,1 @@
+//! Real peers: how they are found, installed and started.
