@@ -7,3 +7,6 @@ pub mod message;
 pub mod history;
 pub mod tool;
 pub mod model;
+pub mod cancel;
+pub mod inbox;
+pub mod tool_context;

@@ -1,0 +1,108 @@
+//! What reaches a run from outside its own poll: progress of tools, and whatever a handle sends.
+//!
+//! One mutex and one waker. The lock is held for a push or a swap, never while foreign code runs, and every list
+//! in it is bounded.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::task::AtomicWaker;
+
+use crate::message::CallId;
+
+/// Progress notes that wait for the host at most, for all tools of a run together. When the host reads slower than
+/// tools write, the oldest note goes and the next one says how many went before it.
+pub const MAX_PROGRESS_NOTES: usize = 64;
+
+/// Bytes of one progress note; a longer one is cut at a character and ends in `…`.
+pub const MAX_PROGRESS_BYTES: usize = 8 * 1024;
+
+/// The letter box of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    waker: AtomicWaker,
+    mail: Mutex<Mail>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    pub(crate) progress: VecDeque<Progress>,
+}
+
+#[derive(Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "the run that reads the box follows"))]
+pub(crate) struct Progress {
+    #[cfg_attr(test, expect(dead_code, reason = "the run that reads the box follows"))]
+    pub(crate) call: CallId,
+    pub(crate) text: String,
+    /// Notes that were dropped before this one because nobody read them in time.
+    pub(crate) skipped: u32,
+}
+
+impl Inbox {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Mail> {
+        // Pushes and swaps only: no panic can leave the lists half-changed.
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(dead_code, reason = "the run that reads the box follows")]
+    pub(crate) fn register(&self, waker: &std::task::Waker) {
+        self.waker.register(waker);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    pub(crate) fn push_progress(&self, call: CallId, mut text: String) {
+        if text.len() > MAX_PROGRESS_BYTES {
+            let mut end = MAX_PROGRESS_BYTES;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+            text.push('…');
+        }
+        {
+            let progress = &mut self.lock().progress;
+            let mut skipped = 0;
+            if progress.len() >= MAX_PROGRESS_NOTES
+                && let Some(oldest) = progress.pop_front()
+            {
+                skipped = oldest.skipped.saturating_add(1);
+            }
+            // The count rides on the next note in the queue, which is the first that the host will see.
+            match progress.front_mut() {
+                Some(next) => next.skipped = next.skipped.saturating_add(skipped),
+                None => debug_assert_eq!(skipped, 0, "the queue holds more than one note when it is full"),
+            }
+            progress.push_back(Progress { call, text, skipped: 0 });
+        }
+        self.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_that_nobody_reads_are_counted_and_never_pile_up() {
+        let inbox = Inbox::default();
+        for i in 0..MAX_PROGRESS_NOTES + 10 {
+            inbox.push_progress("c".into(), i.to_string());
+        }
+        let mail = inbox.lock();
+        assert_eq!(mail.progress.len(), MAX_PROGRESS_NOTES);
+        assert_eq!((mail.progress[0].skipped, mail.progress[0].text.as_str()), (10, "10"));
+    }
+
+    #[test]
+    fn a_long_note_is_cut_at_a_character() {
+        let inbox = Inbox::default();
+        inbox.push_progress("c".into(), "ä".repeat(MAX_PROGRESS_BYTES));
+        let mail = inbox.lock();
+        assert!(mail.progress[0].text.ends_with("ä…"));
+        assert!(mail.progress[0].text.len() <= MAX_PROGRESS_BYTES + '…'.len_utf8());
+    }
+}

@@ -1,0 +1,142 @@
+//! The seam to a tool: the trait that hosts and adapters implement, and what a running call is given.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::cancel::Cancellation;
+use crate::inbox::Inbox;
+use crate::message::CallId;
+use crate::tool::{Effects, ToolError, ToolOutput, ToolSpec};
+
+/// Something that the model can call.
+///
+/// The trait is dynamic: name, schema and effects are data, since tools of MCP servers are known only at run time.
+/// For a tool with typed arguments write a function and wrap it, instead of implementing this trait.
+///
+/// # Contract
+///
+/// - [`spec`](Self::spec) says the same for as long as the tool lives: the loop reads it once per run.
+/// - The arguments of [`call`](Self::call) are an object that was checked against the schema of the spec, and
+///   byte for byte what was approved, if an approval was needed.
+/// - A failure is an [`Err`] or an output with `is_error`; both are results that the model sees, and neither ends
+///   the run. A panic is caught and becomes an error result.
+/// - The future may be dropped at any await: on a cancel (after the grace period), on the tool's time-out, and when
+///   the host drops the run. The history then says that the effects are unknown. Clean up in `Drop`.
+/// - A slow tool holds up nothing but the calls behind it. One that blocks the thread holds up the whole run.
+#[async_trait]
+pub trait Tool: Send + Sync + 'static {
+    /// The tool as the model sees it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What a rule about this call may match beside the tool's name: the path it touches, the command it runs.
+    /// More than one key means that a rule has to cover each of them. None by default.
+    fn approval_keys(&self, arguments: &Value) -> Vec<String> {
+        let _ = arguments;
+        Vec::new()
+    }
+
+    /// What running it with these arguments may do; the spec's word by default.
+    fn effects(&self, arguments: &Value) -> Effects {
+        let _ = arguments;
+        self.spec().effects
+    }
+
+    /// Runs the call.
+    ///
+    /// # Errors
+    ///
+    /// Whatever kept the tool from doing what was asked, in words for the model.
+    async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError>;
+}
+
+#[async_trait]
+impl<T: Tool + ?Sized> Tool for Arc<T> {
+    fn spec(&self) -> &ToolSpec {
+        (**self).spec()
+    }
+
+    fn approval_keys(&self, arguments: &Value) -> Vec<String> {
+        (**self).approval_keys(arguments)
+    }
+
+    fn effects(&self, arguments: &Value) -> Effects {
+        (**self).effects(arguments)
+    }
+
+    async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        (**self).call(arguments, context).await
+    }
+}
+
+/// What a running call knows of its run. Owned and cheap to clone, so that it can move into tasks.
+#[derive(Clone)]
+pub struct ToolContext {
+    call: CallId,
+    scope: Arc<Scope>,
+}
+
+/// The part of a run that all its calls share.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) cancellation: Cancellation,
+    /// Names of the sub-agents from the top run down to this one; empty in the top run.
+    pub(crate) path: Arc<[Arc<str>]>,
+}
+
+impl ToolContext {
+    pub(crate) fn new(call: CallId, scope: Arc<Scope>) -> Self {
+        Self { call, scope }
+    }
+
+    /// A context without a run, for calling a tool by hand: its progress goes nowhere.
+    ///
+    /// ```
+    /// use haversack_agent_core::tool_context::ToolContext;
+    ///
+    /// let context = ToolContext::detached("call-1");
+    /// context.progress("half way");
+    /// assert_eq!(context.call_id().as_str(), "call-1");
+    /// ```
+    pub fn detached(call: impl Into<CallId>) -> Self {
+        Self::new(call.into(), Arc::new(Scope::default()))
+    }
+
+    /// The same context with another token, for calling a tool by hand.
+    #[must_use]
+    pub fn with_cancellation(self, cancellation: Cancellation) -> Self {
+        let scope =
+            Scope { inbox: Arc::clone(&self.scope.inbox), cancellation, path: Arc::clone(&self.scope.path) };
+        Self { call: self.call, scope: Arc::new(scope) }
+    }
+
+    /// The call that this is.
+    pub fn call_id(&self) -> &CallId {
+        &self.call
+    }
+
+    /// Cancelled when the run is: a long tool watches it and winds down within the grace period.
+    pub fn cancellation(&self) -> &Cancellation {
+        &self.scope.cancellation
+    }
+
+    /// Tells the host how far the call is. Never blocks: notes that nobody reads in time are dropped, oldest first,
+    /// and counted in the next event (see [`MAX_PROGRESS_NOTES`](crate::inbox::MAX_PROGRESS_NOTES)).
+    pub fn progress(&self, text: impl Into<String>) {
+        self.scope.inbox.push_progress(self.call.clone(), text.into());
+    }
+
+    /// The sub-agents from the top run down to the one that made the call; empty in the top run.
+    pub fn path(&self) -> &[Arc<str>] {
+        &self.scope.path
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext").field("call", &self.call).field("path", &self.scope.path).finish()
+    }
+}
