@@ -1,1 +1,4 @@
 //! Shared parts of the example hosts.
+
+pub mod field_notes;
+pub mod rehearsal;
