@@ -1,1 +1,3 @@
-//! Tool adapter.
+//! The only place where neighbours meet: skills and MCP tools become ordinary tools of the agent loop.
+
+pub mod naming;
