@@ -2,3 +2,4 @@
 
 pub mod field_notes;
 pub mod rehearsal;
+pub mod terminal;

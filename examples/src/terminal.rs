@@ -1,0 +1,116 @@
+//! Plain questions on a terminal, answered by lines: no cursor control, so it works in a pipe as well.
+
+use std::io::{BufRead as _, Write as _};
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, mpsc};
+
+/// Asks questions and reads answers. Cheap to clone; questions wait for each other.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    lines: Arc<Mutex<mpsc::Receiver<String>>>,
+    assume_yes: bool,
+}
+
+/// What came as an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this once.
+    Yes,
+    /// Yes, and do not ask again in this session.
+    Always,
+    /// No, with a reason or without one.
+    No(Option<String>),
+    /// Nobody answers: the input is at its end.
+    Nobody,
+}
+
+impl Terminal {
+    /// Reads answers from standard input, or takes every answer to be yes.
+    pub fn new(assume_yes: bool) -> Self {
+        // A blocked read cannot be cancelled, so a thread of its own reads, and is left behind at the end.
+        let (sender, lines) = mpsc::channel(16);
+        if !assume_yes {
+            std::thread::spawn(move || {
+                for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                    if sender.blocking_send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Self { lines: Arc::new(Mutex::new(lines)), assume_yes }
+    }
+
+    /// Shows a question and waits for its answer. `choices` is shown behind it, for example `[y/n]`.
+    ///
+    /// # Cancel safety
+    ///
+    /// A question that is dropped unanswered takes no line away from the next one.
+    pub async fn ask(&self, question: &str, choices: &str) -> Answer {
+        let mut lines = self.lines.lock().await;
+        show(&format!("{question} {choices} "));
+        if self.assume_yes {
+            show("yes (--yes)\n");
+            return Answer::Yes;
+        }
+        loop {
+            let Some(line) = lines.recv().await else {
+                show("no answer (end of input)\n");
+                return Answer::Nobody;
+            };
+            match parse(&line) {
+                Some(answer) => return answer,
+                None => show(&format!("please answer {choices} ")),
+            }
+        }
+    }
+}
+
+fn parse(line: &str) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let reason = Some(rest.trim().to_owned()).filter(|r| !r.is_empty());
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(Answer::Yes),
+        "a" | "always" => Some(Answer::Always),
+        "n" | "no" => Some(Answer::No(reason)),
+        _ => None,
+    }
+}
+
+/// Writes to standard output and flushes; a closed output is no reason to fail.
+pub fn show(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Replaces control characters, so that what a model or a server says cannot drive the terminal.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_one_letter_or_a_word_and_a_no_may_have_a_reason() {
+        for (line, answer) in [
+            ("y", Some(Answer::Yes)),
+            (" YES ", Some(Answer::Yes)),
+            ("a", Some(Answer::Always)),
+            ("n", Some(Answer::No(None))),
+            ("n  not today ", Some(Answer::No(Some("not today".into())))),
+            ("", None),
+            ("maybe", None),
+        ] {
+            assert_eq!(parse(line), answer, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn control_characters_are_shown_as_replacements() {
+        assert_eq!(plain("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\n");
+    }
+}
