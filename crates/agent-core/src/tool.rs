@@ -106,6 +106,11 @@ impl Effects {
     pub fn is_trusted_read_only(&self) -> bool {
         self.read_only == Some(true) && self.claimed_by == Claim::Host
     }
+
+    /// Whether the host itself vouches that the tool is read-only, or at least that it destroys nothing.
+    pub fn is_trusted_harmless(&self) -> bool {
+        self.claimed_by == Claim::Host && (self.read_only == Some(true) || self.destructive == Some(false))
+    }
 }
 
 /// Who made a claim about a tool.

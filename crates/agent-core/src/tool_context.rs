@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::cancel::Cancellation;
 use crate::inbox::Inbox;
 use crate::message::CallId;
+use crate::policy::ApprovalKey;
 use crate::tool::{Effects, ToolError, ToolOutput, ToolSpec};
 
 /// Something that the model can call.
@@ -33,7 +34,7 @@ pub trait Tool: Send + Sync + 'static {
 
     /// What a rule about this call may match beside the tool's name: the path it touches, the command it runs.
     /// More than one key means that a rule has to cover each of them. None by default.
-    fn approval_keys(&self, arguments: &Value) -> Vec<String> {
+    fn approval_keys(&self, arguments: &Value) -> Vec<ApprovalKey> {
         let _ = arguments;
         Vec::new()
     }
@@ -58,7 +59,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).spec()
     }
 
-    fn approval_keys(&self, arguments: &Value) -> Vec<String> {
+    fn approval_keys(&self, arguments: &Value) -> Vec<ApprovalKey> {
         (**self).approval_keys(arguments)
     }
 
