@@ -1,0 +1,4 @@
+//! Processes of servers.
+
+pub mod resolve;
+pub mod quote;
