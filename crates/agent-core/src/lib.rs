@@ -13,3 +13,7 @@ pub mod approval;
 pub mod cancel;
 pub mod inbox;
 pub mod tool_context;
+
+#[cfg(any(test, feature = "testing"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;

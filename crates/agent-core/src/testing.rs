@@ -1,0 +1,33 @@
+//! Doubles and checks for programs that test their own wiring (feature `testing`).
+//!
+//! - [`ScriptedModel`] answers by a script; a [`Gate`] lets the test decide when each event comes.
+//! - [`ScriptedTool`] does what it is told and writes down what happened to it.
+//! - [`Wire`] checks a history, or the body of a request, by the rules of each provider's API.
+//!
+//! ```
+//! use haversack_agent_core::model::{Model, ModelRequest};
+//! use haversack_agent_core::testing::{Answer, ScriptedModel};
+//! use futures_util::StreamExt;
+//! # use futures_util::FutureExt;
+//!
+//! # async fn run() {
+//! let model = ScriptedModel::new([Answer::text("Hello.")]);
+//! let events: Vec<_> = model.stream(ModelRequest::default()).collect().await;
+//! assert!(events.iter().all(Result::is_ok));
+//! assert_eq!(model.requests().len(), 1);
+//! # }
+//! # run().now_or_never().unwrap();
+//! ```
+
+mod gate;
+mod model;
+mod tool;
+mod wire;
+
+pub use gate::{Gate, Wait};
+pub use model::{Answer, ScriptedModel};
+pub use tool::{Fate, ScriptedTool, ToolLog};
+pub use wire::{Violation, Wire, assert_valid};
+
+#[cfg(test)]
+mod tests;
