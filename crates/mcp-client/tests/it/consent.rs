@@ -97,7 +97,7 @@ fn every_change_of_what_runs_changes_the_fingerprint() {
         ("server renamed", &|s| *s = json!({"a2": s["a"], "b": s["b"]})),
         ("server switched off", &|s| s["b"]["disabled"] = true.into()),
     ];
-    let all: BTreeSet<_> = changes.iter().map(|(_, apply)| change(apply)).collect();
+    let all: BTreeSet<_> = changes.iter().map(|&(_, apply)| change(apply)).collect();
     assert_eq!(all.len(), changes.len(), "two of these changes have one fingerprint");
 }
 
