@@ -3,3 +3,5 @@
 pub mod field_notes;
 pub mod rehearsal;
 pub mod terminal;
+
+pub mod inspect_skills;

@@ -1,0 +1,3 @@
+//! The subcommands of `inspect-skills`, a file each.
+
+pub mod parse;
