@@ -283,6 +283,29 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// The server's id of the request, for support.
     pub request_id: Option<String>,
+    /// The server's own word on whether another try makes sense; it stands above the kind.
+    pub retryable: Option<bool>,
+    /// What the server said, as it said it.
+    pub reply: Option<Box<ServerReply>>,
+}
+
+/// What a server said of a failure, in its own words: for reports, and for hosts that know their server.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ServerReply {
+    /// The message, where one could be found.
+    pub message: Option<String>,
+    /// The code, a number or a text.
+    pub code: Option<Value>,
+    /// The start of the body; how much is kept is the provider's choice.
+    pub body: String,
+}
+
+impl ServerReply {
+    /// A reply of which only the body is known.
+    pub fn new(body: impl Into<String>) -> Self {
+        Self { body: body.into(), ..Self::default() }
+    }
 }
 
 impl ModelError {
@@ -296,16 +319,18 @@ impl ModelError {
             code: None,
             retry_after: None,
             request_id: None,
+            retryable: None,
+            reply: None,
         }
     }
 
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         use ModelErrorKind as K;
-        matches!(
+        self.retryable.unwrap_or(matches!(
             self.kind,
             K::RateLimited | K::Overloaded | K::Server | K::Timeout(_) | K::Interrupted | K::Transport
-        )
+        ))
     }
 }
 

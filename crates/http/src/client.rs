@@ -105,8 +105,8 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
-/// An address without what may be a key in it: user and password, query and fragment.
-pub(crate) fn without_secrets(url: &str) -> String {
+/// An address without what may be a key in it: user and password, query and fragment. For messages and logs.
+pub fn without_secrets(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let url = url.get(..end).unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };

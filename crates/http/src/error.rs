@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// A status such as 404 or 500 is an answer and no error. The text never holds headers or the query of an
 /// address, since those are where keys are.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct HttpError {
     /// What kind of failure.
@@ -15,7 +15,6 @@ pub struct HttpError {
     /// What was attempted, naming the server.
     pub message: String,
     /// What is behind it.
-    #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -48,6 +47,12 @@ impl HttpError {
 impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl Error for HttpError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
 }
 

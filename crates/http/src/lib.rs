@@ -66,7 +66,7 @@ mod reqwest_client;
 
 pub use body::{RequestBody, ResponseBody};
 pub use bytes::Bytes;
-pub use client::{HttpClient, HttpRequest, HttpResponse};
+pub use client::{HttpClient, HttpRequest, HttpResponse, without_secrets};
 pub use error::{HttpError, HttpErrorKind};
 pub use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 #[cfg(feature = "reqwest")]

@@ -108,22 +108,33 @@ impl fmt::Debug for SseEvent<'_> {
 }
 
 /// A stream that goes over a bound. It comes once, and the decoder gives nothing after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SseError {
     /// The data of one event is too long.
-    #[error("an event of the stream has more than {limit} bytes of data")]
     EventTooLong {
         /// The bound.
         limit: usize,
     },
     /// A line that is no data is too long.
-    #[error("a line of the stream has more than {limit} bytes")]
     LineTooLong {
         /// The bound.
         limit: usize,
     },
 }
+
+impl fmt::Display for SseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EventTooLong { limit } => {
+                write!(f, "an event of the stream has more than {limit} bytes of data")
+            }
+            Self::LineTooLong { limit } => write!(f, "a line of the stream has more than {limit} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for SseError {}
 
 /// Decodes one stream.
 ///

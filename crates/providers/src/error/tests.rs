@@ -1,0 +1,52 @@
+use super::*;
+use serde_json::json;
+
+fn read(body: &str) -> Box<ModelError> {
+    let headers = HeaderMap::new();
+    from_body(
+        Answer { provider: "p", status: 400, headers: &headers, now: SystemTime::UNIX_EPOCH },
+        body.as_bytes(),
+    )
+}
+
+#[test]
+fn every_known_shape_of_an_error_body_is_read() {
+    for (body, message, kind, code) in [
+        (r#"{"error":{"message":"m","type":"t","code":"c","param":"p"}}"#, Some("m"), Some("t"), json!("c")),
+        (r#"{"error":{"message":"m","type":"t","code":429}}"#, Some("m"), Some("t"), json!(429)),
+        (r#"{"error":"m","code":"c"}"#, Some("m"), None, Value::Null),
+        (r#"{"detail":"m"}"#, Some("m"), None, Value::Null),
+        (r#"{"detail":[{"loc":["body"]}]}"#, Some(r#"[{"loc":["body"]}]"#), None, Value::Null),
+        (r#"{"object":"error","message":"m","type":"t","code":"1500"}"#, Some("m"), Some("t"), json!("1500")),
+        (r#"{"code":"c","message":"m","type":"t"}"#, Some("m"), Some("t"), json!("c")),
+        (r#"[{"error":{"code":400,"message":"m","status":"S"}}]"#, Some("m"), Some("S"), json!(400)),
+        (r#"{"type":"error","error":{"type":"t","message":"m"}}"#, Some("m"), Some("t"), Value::Null),
+        ("<html>\n<h1>502", Some("<html>\n<h1>502"), None, Value::Null),
+        ("", Some(""), None, Value::Null),
+        ("[]", None, None, Value::Null),
+        ("null", None, None, Value::Null),
+        ("7", None, None, Value::Null),
+    ] {
+        let error = read(body);
+        let reply = error.reply.unwrap();
+        assert_eq!(reply.message.as_deref(), message, "{body}");
+        assert_eq!(error.error_type.as_deref(), kind, "{body}");
+        assert_eq!(reply.code.unwrap_or_default(), code, "{body}");
+        assert!(error.message.starts_with("p"), "{}", error.message);
+    }
+}
+
+#[test]
+fn what_an_upstream_said_is_part_of_the_message() {
+    let error =
+        read(r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"slow down"}}}"#);
+    assert_eq!(error.message, "p: Provider returned error: slow down");
+    assert_eq!(error.reply.unwrap().message.as_deref(), Some("Provider returned error"));
+}
+
+#[test]
+fn long_bodies_are_cut_between_characters() {
+    let error = read(&format!("x{}", "ü".repeat(MAX_KEPT_BODY)));
+    assert_eq!(error.reply.unwrap().body.len(), MAX_KEPT_BODY - 1);
+    assert!(error.message.chars().count() <= MAX_PLAIN_MESSAGE + 3);
+}
