@@ -1,5 +1,6 @@
 //! Messages of blocks: what a session stores and what every provider's wire is made from.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,6 +36,12 @@ impl fmt::Display for CallId {
 impl fmt::Debug for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CallId({:?})", &*self.0)
+    }
+}
+
+impl Borrow<str> for CallId {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -1,0 +1,114 @@
+//! Where a host reaches into a run: before a request, before and after a tool, and when the run would end.
+
+use async_trait::async_trait;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::history::History;
+use crate::message::{CallId, Message};
+use crate::model::ModelRequest;
+use crate::tool::{Effects, ToolOutput};
+
+/// A host's own code at the joints of a run. Every method has a default that changes nothing.
+///
+/// # Contract
+///
+/// - Hooks of one agent are called in the order in which they were added, one after the other.
+/// - A hook sees owned data, never the session: it may take its time and may be dropped at any await.
+/// - No hook can allow what the policy asks about or denies.
+/// - A panic where a hook decides counts as *no*: [`before_tool`](Self::before_tool) denies the call,
+///   [`before_request`](Self::before_request) ends the run with an error, and so that nothing slips through that a
+///   hook meant to hide, a panic in [`after_tool`](Self::after_tool) turns the output into an error result.
+#[async_trait]
+pub trait Hooks: Send + Sync + 'static {
+    /// May change a request before it is sent. What is changed here is not stored, so a change that differs from
+    /// request to request costs the provider's cached prefix.
+    async fn before_request(&self, request: &mut ModelRequest) -> Flow {
+        let _ = request;
+        Flow::Continue
+    }
+
+    /// May refuse a call, insist on an approval, or change the arguments. Changed arguments are validated again,
+    /// and policy and people judge the changed ones.
+    async fn before_tool(&self, call: &PlannedCall) -> Gate {
+        let _ = call;
+        Gate::Pass
+    }
+
+    /// May change what a tool gave back, before it is cut to size and stored.
+    async fn after_tool(&self, call: &PlannedCall, output: &mut ToolOutput) {
+        let _ = (call, output);
+    }
+
+    /// May keep the run going when the model is done. Counts as a turn like any other, so the turn limit bounds it.
+    async fn on_stop(&self, ending: &Ending) -> OnStop {
+        let _ = ending;
+        OnStop::End
+    }
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flow {
+    /// It does.
+    #[default]
+    Continue,
+    /// It stops, for this reason.
+    Stop(String),
+}
+
+/// What a hook says of a call. There is nothing here that could allow it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Gate {
+    /// Nothing against it.
+    #[default]
+    Pass,
+    /// With these arguments instead.
+    Rewrite(Value),
+    /// Only if somebody approves, for this reason.
+    Ask(String),
+    /// No, for this reason, which the model is told.
+    Deny(String),
+}
+
+/// What a hook says of the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum OnStop {
+    /// The run may end.
+    #[default]
+    End,
+    /// The run goes on with this message.
+    Continue(Message),
+}
+
+/// A call that passed validation.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedCall {
+    /// The call.
+    pub id: CallId,
+    /// The tool.
+    pub tool: Arc<str>,
+    /// The arguments, as they are now.
+    pub arguments: Value,
+    /// What running it may do.
+    pub effects: Effects,
+    /// The sub-agents that lead to the run, outermost first; empty in the top run.
+    pub path: Arc<[Arc<str>]>,
+}
+
+/// A run that would end.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Ending {
+    /// The text of the last answer.
+    pub text: String,
+    /// The whole conversation.
+    pub messages: History,
+    /// Turns that the run has taken.
+    pub turns: u32,
+}
