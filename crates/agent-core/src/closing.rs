@@ -24,8 +24,7 @@ pub(crate) const CUT_AT_LIMIT: &str = "Not started: the answer reached the outpu
      been discarded. Nothing was done. Send smaller pieces, for example several shorter calls.";
 
 /// The answer was cut for another reason.
-pub(crate) const CUT_OFF: &str =
-    "Not started: the answer ended before it was complete, so its tool calls were discarded. Nothing was done.";
+pub(crate) const CUT_OFF: &str = "Not started: the answer ended before it was complete, so its tool calls were discarded. Nothing was done.";
 
 /// A newer message came while the call waited for an approval.
 pub(crate) const SUPERSEDED: &str = "Not started: it waited for an approval when a new message came instead of one. Nothing was done. It was \
@@ -39,7 +38,12 @@ pub(crate) const TOOL_LIMIT: &str =
 pub(crate) const TOO_MANY: &str =
     "Not started: one answer may not hold this many tool calls. Nothing was done. Make fewer at a time.";
 
-pub(crate) fn result(id: &CallId, name: &Arc<str>, status: ToolStatus, text: impl Into<String>) -> ToolResult {
+pub(crate) fn result(
+    id: &CallId,
+    name: &Arc<str>,
+    status: ToolStatus,
+    text: impl Into<String>,
+) -> ToolResult {
     ToolResult::new(id.clone(), Arc::clone(name), status, vec![Block::text(text)])
 }
 

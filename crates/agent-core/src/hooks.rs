@@ -1,13 +1,14 @@
 //! Where a host reaches into a run: before a request, before and after a tool, and when the run would end.
 
-use async_trait::async_trait;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::history::History;
 use crate::message::{CallId, Message};
 use crate::model::ModelRequest;
+use crate::policy::Tightening;
 use crate::tool::{Effects, ToolOutput};
 
 /// A host's own code at the joints of a run. Every method has a default that changes nothing.
@@ -72,6 +73,39 @@ pub enum Gate {
     Ask(String),
     /// No, for this reason, which the model is told.
     Deny(String),
+}
+
+/// What all hooks together say of a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Judgement {
+    /// The arguments to run with, when a hook changed them.
+    pub rewrite: Option<Value>,
+    /// The strictest objection.
+    pub objection: Option<Tightening>,
+}
+
+impl Judgement {
+    /// Adds what the next hook says. A denial is never taken back, an objection never weakened.
+    #[must_use]
+    pub fn and(mut self, gate: Gate) -> Self {
+        let denied = matches!(self.objection, Some(Tightening::Deny(_)));
+        match gate {
+            Gate::Pass => {}
+            Gate::Rewrite(arguments) => self.rewrite = Some(arguments),
+            Gate::Ask(why) if !denied => self.objection = Some(Tightening::Ask(why)),
+            Gate::Ask(_) => {}
+            Gate::Deny(why) if !denied => self.objection = Some(Tightening::Deny(why)),
+            Gate::Deny(_) => {}
+        }
+        self
+    }
+}
+
+impl From<Gate> for Judgement {
+    fn from(gate: Gate) -> Self {
+        Self::default().and(gate)
+    }
 }
 
 /// What a hook says of the end.

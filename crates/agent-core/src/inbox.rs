@@ -4,11 +4,15 @@
 //! in it is bounded.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use futures_util::task::AtomicWaker;
 
-use crate::message::CallId;
+use crate::approval::Verdict;
+use crate::digest::Digest;
+use crate::message::{CallId, Message};
 
 /// Progress notes that wait for the host at most, for all tools of a run together. When the host reads slower than
 /// tools write, the oldest note goes and the next one says how many went before it.
@@ -17,22 +21,35 @@ pub const MAX_PROGRESS_NOTES: usize = 64;
 /// Bytes of one progress note; a longer one is cut at a character and ends in `…`.
 pub const MAX_PROGRESS_BYTES: usize = 8 * 1024;
 
+/// Messages that wait for the run at most, steering and follow-ups each. A host that sends more gets them back.
+pub const MAX_QUEUED_MESSAGES: usize = 1024;
+
 /// The letter box of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     waker: AtomicWaker,
+    /// Whether there is something to read: keeps the lock out of the way of a run that nobody talks to.
+    full: AtomicBool,
     mail: Mutex<Mail>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) progress: VecDeque<Progress>,
+    pub(crate) steering: VecDeque<Message>,
+    pub(crate) follow_ups: VecDeque<Message>,
+    pub(crate) verdicts: Vec<(Digest, Verdict)>,
+    pub(crate) cancel: Option<Arc<str>>,
+    /// The asks that a handle may answer.
+    pub(crate) asks: Vec<Digest>,
+    /// Set when the run is over: from then on nothing is taken in.
+    pub(crate) closed: bool,
+    /// What the run did not deliver.
+    pub(crate) undelivered: Vec<Message>,
 }
 
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the run that reads the box follows"))]
 pub(crate) struct Progress {
-    #[cfg_attr(test, expect(dead_code, reason = "the run that reads the box follows"))]
     pub(crate) call: CallId,
     pub(crate) text: String,
     /// Notes that were dropped before this one because nobody read them in time.
@@ -45,12 +62,19 @@ impl Inbox {
         self.mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[expect(dead_code, reason = "the run that reads the box follows")]
-    pub(crate) fn register(&self, waker: &std::task::Waker) {
+    pub(crate) fn register(&self, waker: &Waker) {
         self.waker.register(waker);
     }
 
+    /// Whether something came since the last look.
+    pub(crate) fn take_full(&self) -> bool {
+        // The load first: it is the cheap common case.
+        self.full.load(Ordering::Acquire) && self.full.swap(false, Ordering::AcqRel)
+    }
+
+    /// Tells the run that there is mail. Call it without the lock.
     pub(crate) fn wake(&self) {
+        self.full.store(true, Ordering::Release);
         self.waker.wake();
     }
 

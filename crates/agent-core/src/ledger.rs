@@ -37,7 +37,6 @@ pub struct LedgerEntry {
     pub path: Arc<[Arc<str>]>,
 }
 
-#[expect(clippy::ptr_arg, reason = "serde hands over a reference to the field's type")]
 fn no_path(path: &Arc<[Arc<str>]>) -> bool {
     path.is_empty()
 }

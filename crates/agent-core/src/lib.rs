@@ -13,6 +13,23 @@ pub mod approval;
 pub mod cancel;
 pub mod inbox;
 pub mod tool_context;
+pub mod clock;
+pub mod retry;
+pub mod limits;
+pub mod ledger;
+pub mod outcome;
+mod closing;
+pub mod session;
+pub mod event;
+pub mod hooks;
+mod prompt;
+pub mod toolset;
+mod wave;
+mod setup;
+pub mod state;
+pub mod handle;
+pub mod run;
+pub mod agent;
 
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]

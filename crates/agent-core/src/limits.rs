@@ -118,7 +118,8 @@ impl Limits {
     pub(crate) fn reached(&self, spent: &Spent) -> Option<Limit> {
         // What needs a reserve counts as reached when only the reserve is left.
         let nearly = |limit: u64| {
-            let reserve = if self.soft_landing { u64::from(self.landing_reserve_percent.min(100)) } else { 0 };
+            let reserve =
+                if self.soft_landing { u64::from(self.landing_reserve_percent.min(100)) } else { 0 };
             limit - limit / 100 * reserve - limit % 100 * reserve / 100
         };
         let over = |spent: u64, limit: Option<u64>| limit.is_some_and(|l| spent >= nearly(l));

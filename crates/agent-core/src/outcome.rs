@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::limits::Limit;
 use crate::model::ModelError;
 
-/// How a run ended. In each case the session is valid, and [`resume`](crate::agent::Agent::resume) or a new
+/// How a run ended. In each case the session is valid, and resuming or a new
 /// message goes on from it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -85,9 +85,9 @@ impl fmt::Display for StopCause {
 pub enum RunError {
     /// The model could not be reached or refused, after all retries and fallbacks. The session is valid; resuming
     /// makes the same request again.
-    Model(ModelError),
+    Model(Box<ModelError>),
     /// The context is full and compaction could not make room.
-    ContextFull(ModelError),
+    ContextFull(Box<ModelError>),
     /// There is nothing to resume: the session holds no message.
     NothingToResume,
     /// A hook panicked where it had to decide.

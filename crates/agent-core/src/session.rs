@@ -18,6 +18,7 @@ mod repair;
 
 use open::OpenRun;
 pub use repair::Problem;
+pub(crate) use repair::unused;
 
 /// The schema number that this version writes. All earlier numbers can be read; a later one is refused, so that
 /// nothing of it is lost.

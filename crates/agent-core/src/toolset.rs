@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use crate::digest::{Digest, Fingerprint};
+use crate::policy::ApprovalKey;
 use crate::tool::{Effects, ToolSpec};
 use crate::tool_context::Tool;
 
@@ -28,6 +29,7 @@ pub(crate) struct ToolEntry {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) tool: Arc<dyn Tool>,
     /// Offered only after `tool_search` has loaded it.
+    #[expect(dead_code, reason = "deferred loading follows")]
     pub(crate) deferred: bool,
     fingerprint: OnceLock<Fingerprint>,
 }
@@ -49,7 +51,7 @@ impl ToolEntry {
     }
 
     /// The approval keys, or `None` when the tool panicked over them.
-    pub(crate) fn approval_keys(&self, arguments: &Value) -> Option<Vec<String>> {
+    pub(crate) fn approval_keys(&self, arguments: &Value) -> Option<Vec<ApprovalKey>> {
         catch_unwind(AssertUnwindSafe(|| self.tool.approval_keys(arguments))).ok()
     }
 }
@@ -78,7 +80,10 @@ impl fmt::Display for ToolsetError {
                 write!(f, "tool name `{name}` is not 1 to {MAX_NAME} letters, digits, `_` or `-`")
             }
             Self::Schema(name) => {
-                write!(f, "the input schema of tool `{name}` is not an object schema (`\"type\": \"object\"`)")
+                write!(
+                    f,
+                    "the input schema of tool `{name}` is not an object schema (`\"type\": \"object\"`)"
+                )
             }
             Self::TooMany(n) => write!(f, "{n} tools are more than the {MAX_TOOLS} that an agent can have"),
             Self::Panicked => f.write_str("a tool panicked when asked for its spec"),

@@ -69,12 +69,15 @@ pub(crate) enum SlotState {
     Gated,
     /// Somebody has to decide; the ask is among the session's.
     Asked,
-    /// It may run. With the digest of what may run, when somebody had to approve it.
-    Cleared(Option<Digest>),
-    /// It runs.
-    Running {
+    /// It may run.
+    Cleared {
+        /// The digest of what may run, when somebody had to approve it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approved: Option<Digest>,
         parallel: bool,
     },
+    /// It runs.
+    Running { parallel: bool },
     /// It is a sub-agent that paused, with all that it needs to go on.
     Suspended(Box<Session>),
     /// It has its result.
@@ -118,7 +121,9 @@ impl Batch {
 
     /// The sessions of sub-agents that paused.
     pub(crate) fn suspended(&self) -> impl Iterator<Item = &Session> {
-        self.slots.iter().filter_map(|s| if let SlotState::Suspended(c) = &s.state { Some(&**c) } else { None })
+        self.slots
+            .iter()
+            .filter_map(|s| if let SlotState::Suspended(c) = &s.state { Some(&**c) } else { None })
     }
 
     /// The same, for changes.

@@ -68,7 +68,10 @@ impl fmt::Display for Problem {
                 write!(f, "message {message}: call `{call}` has no result")
             }
             Self::StrayResult { message, call } => {
-                write!(f, "message {message}: the result for `{call}` answers no call of the message before it")
+                write!(
+                    f,
+                    "message {message}: the result for `{call}` answers no call of the message before it"
+                )
             }
             Self::ScatteredResults { message } => {
                 write!(
@@ -228,8 +231,7 @@ impl Repair {
             let Block::ToolCall(call) = block else { continue };
             let mut new = None;
             if !call.arguments.is_object() {
-                self.problems
-                    .push(Problem::ArgumentsNotObject { message: place, call: call.id.clone() });
+                self.problems.push(Problem::ArgumentsNotObject { message: place, call: call.id.clone() });
                 let call = new.get_or_insert_with(|| call.clone());
                 call.malformed = Some(call.arguments.to_string());
                 call.arguments = Value::Object(Map::new());

@@ -10,10 +10,21 @@ use crate::usage::{StopReason, Usage};
 
 /// Bytes of text, reasoning and arguments in one answer at most: far above what any model writes, and an end for a
 /// stream that never stops.
-pub const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// What a block costs on top of its text against [`MAX_ANSWER_BYTES`], so that empty blocks are bounded as well.
 const BLOCK_BYTES: usize = 64;
+
+/// The answer is longer than [`MAX_ANSWER_BYTES`].
+#[derive(Debug)]
+pub(crate) struct TooLong;
+
+impl From<TooLong> for ModelError {
+    fn from(_: TooLong) -> Self {
+        let text = format!("the answer is longer than {MAX_ANSWER_BYTES} bytes");
+        Self::new(ModelErrorKind::Protocol, text)
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
@@ -53,7 +64,7 @@ impl Answer {
         event: ModelEvent,
         message: MessageNumber,
         events: &mut VecDeque<Event>,
-    ) -> Result<Option<StopReason>, ModelError> {
+    ) -> Result<Option<StopReason>, TooLong> {
         match event {
             ModelEvent::Text(delta) => {
                 self.count(delta.len())?;
@@ -93,11 +104,10 @@ impl Answer {
         events.push_back(event);
     }
 
-    fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
+    fn count(&mut self, bytes: usize) -> Result<(), TooLong> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MAX_ANSWER_BYTES {
-            let text = format!("the answer is longer than {MAX_ANSWER_BYTES} bytes");
-            return Err(ModelError::new(ModelErrorKind::Protocol, text));
+            return Err(TooLong);
         }
         Ok(())
     }
@@ -111,9 +121,7 @@ impl Answer {
                 }
             }
             Block::ToolCall(call) => {
-                // By id first; a wire that sends the id late has the block in the order of the calls.
-                let known = self.unfinished.iter().position(|c| c.id == call.id && c.name == call.name);
-                if let Some(place) = known.or_else(|| (!self.unfinished.is_empty()).then_some(0)) {
+                if let Some(place) = self.unfinished.iter().position(|c| c.id == call.id) {
                     self.unfinished.remove(place);
                 }
             }

@@ -1,0 +1,317 @@
+//! An agent: a model, tools and rules, put together once and used for any number of sessions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::approval::Approver;
+use crate::cancel::Cancellation;
+use crate::clock::Clock;
+use crate::hooks::Hooks;
+use crate::inbox::Inbox;
+use crate::limits::Limits;
+use crate::message::{Author, Message, ToolCall};
+use crate::model::{Model, ModelOptions, PromptSection};
+use crate::policy::{Ceiling, Policy};
+use crate::prompt;
+use crate::retry::RetryPolicy;
+use crate::run::Run;
+use crate::session::Session;
+use crate::setup::{MendFn, ModelEntry, PriceFn, RandomFn, Setup};
+use crate::state::{Ancestry, RunState};
+use crate::tool::ToolSpec;
+use crate::tool_context::{Scope, Tool};
+use crate::toolset::{self, Toolset, ToolsetError};
+use crate::usage::Usage;
+
+/// A model with tools and rules. Immutable, cheap to clone, and usable from many tasks at once.
+#[derive(Clone, Debug)]
+pub struct Agent(Arc<Setup>);
+
+const _: () = {
+    const fn shareable<T: Clone + Send + Sync + 'static>() {}
+    const fn sendable<T: Send>() {}
+    shareable::<Agent>();
+    shareable::<crate::handle::RunHandle>();
+    shareable::<Session>();
+    sendable::<Run<'_>>();
+    sendable::<RunState>();
+};
+
+impl Agent {
+    /// Begins to put an agent together.
+    pub fn builder(model: impl Model) -> AgentBuilder {
+        AgentBuilder::new(Arc::new(model))
+    }
+
+    /// Starts a run with a message. Nothing happens until the run is polled.
+    ///
+    /// Calls that were still open in the session are answered as not started: the message came instead of the
+    /// verdicts they waited for. To answer them instead, use [`Session::answer`] and [`resume`](Self::resume).
+    pub fn start<'a>(&'a self, session: &'a mut Session, message: impl Into<Message>) -> Run<'a> {
+        self.run(session, Some(message.into()))
+    }
+
+    /// Goes on where the session ended: with calls that were waiting for verdicts, after a limit was raised, or
+    /// after an error. Calls that have their result are not run again.
+    pub fn resume<'a>(&'a self, session: &'a mut Session) -> Run<'a> {
+        self.run(session, None)
+    }
+
+    fn run<'a>(&'a self, session: &'a mut Session, input: Option<Message>) -> Run<'a> {
+        let scope = Scope {
+            inbox: Arc::new(Inbox::default()),
+            cancellation: Cancellation::new(),
+            path: Arc::default(),
+        };
+        let state = RunState::new(Arc::clone(&self.0), session, input, Ancestry::default());
+        Run::new(&self.0, session, state, Arc::new(scope))
+    }
+
+    /// The same as [`start`](Self::start), without a driver, for hosts that make the steps themselves.
+    pub fn start_by_hand(&self, session: &mut Session, message: impl Into<Message>) -> RunState {
+        RunState::new(Arc::clone(&self.0), session, Some(message.into()), Ancestry::default())
+    }
+
+    /// The same as [`resume`](Self::resume), without a driver.
+    pub fn resume_by_hand(&self, session: &mut Session) -> RunState {
+        RunState::new(Arc::clone(&self.0), session, None, Ancestry::default())
+    }
+
+    /// The tools on offer, in the order in which the model sees them.
+    pub fn tools(&self) -> &[Arc<ToolSpec>] {
+        &self.0.offered
+    }
+}
+
+/// Puts an [`Agent`] together. Only [`build`](Self::build) can fail.
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct AgentBuilder {
+    models: Vec<Arc<dyn Model>>,
+    tools: Vec<(Arc<dyn Tool>, bool)>,
+    sections: Vec<PromptSection>,
+    options: ModelOptions,
+    policy: Policy,
+    ceiling: Option<Ceiling>,
+    hooks: Vec<Arc<dyn Hooks>>,
+    approver: Option<Arc<dyn Approver>>,
+    wait_for_verdicts: bool,
+    limits: Limits,
+    retry: RetryPolicy,
+    clock: Option<Arc<dyn Clock>>,
+    random: Option<RandomFn>,
+    price: Option<PriceFn>,
+    mend: Option<MendFn>,
+}
+
+impl AgentBuilder {
+    fn new(model: Arc<dyn Model>) -> Self {
+        Self {
+            models: vec![model],
+            tools: Vec::new(),
+            sections: Vec::new(),
+            options: ModelOptions::default(),
+            policy: Policy::default(),
+            ceiling: None,
+            hooks: Vec::new(),
+            approver: None,
+            wait_for_verdicts: false,
+            limits: Limits::default(),
+            retry: RetryPolicy::default(),
+            clock: None,
+            random: None,
+            price: None,
+            mend: None,
+        }
+    }
+
+    /// Adds a model that takes over when those before it have failed for good.
+    pub fn fallback(mut self, model: impl Model) -> Self {
+        self.models.push(Arc::new(model));
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push((Arc::new(tool), false));
+        self
+    }
+
+    /// Adds tools. Their order does not matter: the model sees them sorted by name.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools.into_iter().map(|t| (t, false)));
+        self
+    }
+
+    /// Adds a section to the system prompt. The order of sections is that of their first mention; a name that is
+    /// already there gets the new text.
+    pub fn section(mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        self.sections.push(PromptSection::new(name, text));
+        self
+    }
+
+    /// Sets sampling and limits of each model call.
+    pub fn options(mut self, options: ModelOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets who may run what. By default everything is asked about but tools that the host itself calls read-only.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets what sub-agents may do at most. By default: what this agent itself may.
+    pub fn ceiling(mut self, ceiling: Ceiling) -> Self {
+        self.ceiling = Some(ceiling);
+        self
+    }
+
+    /// Sets who answers asks. Without one, the run pauses at the first ask.
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Without an approver: waits at an ask until [`RunHandle::decide`](crate::handle::RunHandle::decide) answers,
+    /// instead of pausing. For hosts whose user interface answers from another task.
+    pub fn wait_for_verdicts(mut self) -> Self {
+        self.wait_for_verdicts = true;
+        self
+    }
+
+    /// Adds hooks.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks.push(Arc::new(hooks));
+        self
+    }
+
+    /// Sets the limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how failed model calls are tried again.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Sets the clock. Without one there are no waits between retries, no time-outs and no grace after a cancel.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Sets the randomness for the waits between retries: a number from 0 to 1.
+    pub fn randomness(mut self, random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
+        self.random = Some(Arc::new(random));
+        self
+    }
+
+    /// Sets the prices: millionths of the host's currency for what a call used, or `None` when it does not know.
+    pub fn prices(mut self, price: impl Fn(&Author, &Usage) -> Option<u64> + Send + Sync + 'static) -> Self {
+        self.price = Some(Arc::new(price));
+        self
+    }
+
+    /// Sets how arguments that do not fit are mended. What it gives is validated and judged like anything else,
+    /// and shown beside the proposal. Without it, nothing is mended: the model is told what is wrong.
+    pub fn mend_arguments(
+        mut self,
+        mend: impl Fn(&ToolCall, &ToolSpec) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.mend = Some(Arc::new(mend));
+        self
+    }
+
+    /// Checks everything and freezes it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when tools cannot be used together, or a limit needs a clock or prices that are not there.
+    pub fn build(self) -> Result<Agent, BuildError> {
+        if self.clock.is_none() {
+            let needs = [
+                (self.limits.wall_time.is_some(), "wall_time"),
+                (self.limits.tool_timeout.is_some(), "tool_timeout"),
+            ];
+            if let Some((_, limit)) = needs.iter().find(|(set, _)| *set) {
+                return Err(BuildError::NeedsClock(limit));
+            }
+        }
+        if self.limits.cost_micros.is_some() && self.price.is_none() {
+            return Err(BuildError::NeedsPrices);
+        }
+        let tools = Toolset::new(self.tools)?;
+        let offered: Arc<[Arc<ToolSpec>]> = tools.iter().map(|e| Arc::clone(&e.spec)).collect();
+        let system = prompt::ordered(self.sections);
+        let models: Vec<_> = self.models.into_iter().map(ModelEntry::new).collect();
+        let ceiling = self.ceiling.unwrap_or_else(|| {
+            Ceiling::new(self.policy.clone()).with_tools(tools.iter().map(|e| e.fingerprint()))
+        });
+        Ok(Agent(Arc::new(Setup {
+            models,
+            tools_digest: toolset::digest(&offered),
+            prompt_digest: prompt::digest(&system),
+            tools,
+            offered,
+            system,
+            options: self.options,
+            policy: self.policy,
+            ceiling: Arc::new(ceiling),
+            hooks: self.hooks,
+            approver: self.approver,
+            wait_for_verdicts: self.wait_for_verdicts,
+            limits: self.limits,
+            retry: self.retry,
+            clock: self.clock,
+            random: self.random,
+            price: self.price,
+            mend: self.mend,
+        })))
+    }
+}
+
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentBuilder").field("tools", &self.tools.len()).finish_non_exhaustive()
+    }
+}
+
+/// Why an agent cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The tools cannot be used together.
+    Tools(ToolsetError),
+    /// This limit is set, and there is no clock.
+    NeedsClock(&'static str),
+    /// A cost limit is set, and there are no prices.
+    NeedsPrices,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tools(error) => error.fmt(f),
+            Self::NeedsClock(limit) => {
+                write!(f, "the limit `{limit}` needs a clock; give the builder one with `clock`")
+            }
+            Self::NeedsPrices => {
+                f.write_str("a cost limit needs prices; give the builder some with `prices`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl From<ToolsetError> for BuildError {
+    fn from(error: ToolsetError) -> Self {
+        Self::Tools(error)
+    }
+}

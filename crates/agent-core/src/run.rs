@@ -1,0 +1,419 @@
+//! The polled driver: a run is the stream of its own events.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+
+use crate::approval::Verdict;
+use crate::clock::Sleep;
+use crate::digest::Digest;
+use crate::event::Event;
+use crate::handle::RunHandle;
+use crate::hooks::{Judgement, OnStop};
+use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
+use crate::outcome::{Outcome, RunError};
+use crate::session::Session;
+use crate::setup::Setup;
+use crate::state::{Input, ModelCall, RunState, Step};
+use crate::tool_context::Scope;
+
+mod work;
+
+use work::{RequestReady, RunningTool, Work};
+
+/// Events in a row after which the run lets other tasks of its thread go first, when it never has to wait itself.
+const EVENTS_BEFORE_YIELD: u32 = 64;
+
+/// A run: poll it and it proceeds, leave it alone and nothing happens.
+///
+/// It is a [`Stream`] of [`Event`]s that ends when the run does; [`outcome`](Self::outcome) then says how. There is
+/// no task and no queue behind it, so a slow reader slows the run instead of filling memory.
+///
+/// # Cancel safety
+///
+/// Dropping a run at any point ends it at once: open calls are answered (interrupted, or not started), and the
+/// borrowed session is valid as soon as the drop returns. For an end with manners use
+/// [`RunHandle::cancel`] and go on polling.
+#[must_use = "a run does nothing unless it is polled"]
+pub struct Run<'a> {
+    setup: &'a Setup,
+    session: &'a mut Session,
+    state: RunState,
+    scope: Arc<Scope>,
+    /// Hooks that still work on a request.
+    request: Option<Work<'a, RequestReady>>,
+    model: Option<ModelStream<'a>>,
+    gate: Option<Work<'a, Vec<Judgement>>>,
+    approver: Option<(Vec<Digest>, Work<'a, Vec<Verdict>>)>,
+    end: Option<Work<'a, OnStop>>,
+    tools: Vec<RunningTool<'a>>,
+    timer: Option<(Duration, Sleep)>,
+    outcome: Option<Result<Outcome, RunError>>,
+    events_in_a_row: u32,
+    closed: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(
+        setup: &'a Setup,
+        session: &'a mut Session,
+        mut state: RunState,
+        scope: Arc<Scope>,
+    ) -> Self {
+        if let Some(clock) = &setup.clock {
+            // Time does not refuse anything.
+            let _ = state.feed(session, Input::Time(clock.now()));
+        }
+        Self {
+            setup,
+            session,
+            state,
+            scope,
+            request: None,
+            model: None,
+            gate: None,
+            approver: None,
+            end: None,
+            tools: Vec::new(),
+            timer: None,
+            outcome: None,
+            events_in_a_row: 0,
+            closed: false,
+        }
+    }
+
+    /// A handle to cancel, steer and decide from elsewhere.
+    pub fn handle(&self) -> RunHandle {
+        RunHandle::new(Arc::clone(&self.scope.inbox))
+    }
+
+    /// The session as it is now. A host that stores it at each
+    /// [`ToolStarted`](Event::ToolStarted) and [`ToolEnded`](Event::ToolEnded) loses nothing in a crash: a call
+    /// that was running is then known to have been.
+    pub fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// Polls the run to its end, past any events that were not read, and says how it ended.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] for what only the host can deal with. The session is valid in any case.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the run.
+    pub async fn outcome(mut self) -> Result<Outcome, RunError> {
+        while self.next().await.is_some() {}
+        self.outcome.take().unwrap_or(Ok(Outcome::Cancelled { reason: "dropped".into() }))
+    }
+
+    fn feed(&mut self, input: Input) {
+        // Refusals are for verdicts of a handle, which were checked when they were given; of a verdict that lost a
+        // race the host hears by `ApprovalClosed`.
+        let _ = self.state.feed(self.session, input);
+    }
+
+    /// Keeps the list of asks that a handle may answer true to what the host has been told.
+    fn note_asks(&self, event: &Event) {
+        match event {
+            Event::ApprovalAsked { ask } => self.scope.inbox.lock().asks.push(ask.digest),
+            Event::ApprovalClosed { ask, .. } => {
+                self.scope.inbox.lock().asks.retain(|open| *open != ask.digest);
+            }
+            _ => {}
+        }
+    }
+
+    fn read_mail(&mut self) {
+        if !self.scope.inbox.take_full() {
+            return;
+        }
+        let (cancel, verdicts, progress) = {
+            let mut mail = self.scope.inbox.lock();
+            (mail.cancel.take(), std::mem::take(&mut mail.verdicts), std::mem::take(&mut mail.progress))
+        };
+        for note in progress {
+            self.feed(Input::ToolProgress { call: note.call, text: note.text, skipped: note.skipped });
+        }
+        loop {
+            let (steering, follow_up) = self.state.takes_messages();
+            let mut mail = self.scope.inbox.lock();
+            let steering = if steering { mail.steering.pop_front() } else { None };
+            let follow_up = if follow_up { mail.follow_ups.pop_front() } else { None };
+            drop(mail);
+            if steering.is_none() && follow_up.is_none() {
+                break;
+            }
+            steering.into_iter().for_each(|m| self.feed(Input::Steer(m)));
+            follow_up.into_iter().for_each(|m| self.feed(Input::FollowUp(m)));
+        }
+        for (ask, verdict) in verdicts {
+            self.feed(Input::Verdict { ask, verdict });
+        }
+        if let Some(reason) = cancel {
+            self.feed(Input::Cancel { reason });
+        }
+    }
+
+    fn begin(&mut self, step: Step) {
+        match step {
+            Step::CallModel(call) => self.call_model(call),
+            Step::Gate(calls) => self.gate = Some(work::gate(self.setup, calls)),
+            Step::Decide(asks) => {
+                let digests = asks.iter().map(|a| a.digest).collect();
+                self.approver = work::decide(self.setup, asks).map(|work| (digests, work));
+            }
+            Step::RunTool(ready) => {
+                let scope = Arc::clone(&self.scope);
+                self.tools.extend(work::run_tool(self.setup, ready, scope));
+            }
+            Step::DropTool(call) => {
+                if let Some(at) = self.tools.iter().position(|t| t.call == call) {
+                    work::drop_quietly(self.tools.swap_remove(at));
+                }
+            }
+            Step::OnStop(ending) => self.end = Some(work::on_stop(self.setup, ending)),
+            Step::WindDown => {
+                self.drop_all_but_tools();
+                self.scope.cancellation.cancel();
+            }
+            Step::DropAll => self.drop_all(),
+            Step::Finished(outcome) => {
+                self.drop_all();
+                self.outcome = Some(outcome);
+            }
+        }
+    }
+
+    fn call_model(&mut self, call: ModelCall) {
+        if self.setup.hooks.is_empty() {
+            self.open_stream(call);
+        } else {
+            self.request = Some(work::before_request(self.setup, call));
+        }
+    }
+
+    fn open_stream(&mut self, call: ModelCall) {
+        let Some(entry) = self.setup.model(call.model) else { return };
+        match catch_unwind(AssertUnwindSafe(|| entry.model.stream(call.request))) {
+            Ok(stream) => self.model = Some(stream),
+            Err(_panic) => self.feed(Input::Model(Err(model_panicked()))),
+        }
+    }
+
+    fn drop_all_but_tools(&mut self) {
+        work::drop_quietly(self.model.take());
+        work::drop_quietly(self.request.take());
+        work::drop_quietly(self.gate.take());
+        work::drop_quietly(self.approver.take());
+        work::drop_quietly(self.end.take());
+    }
+
+    fn drop_all(&mut self) {
+        self.drop_all_but_tools();
+        for tool in self.tools.drain(..) {
+            work::drop_quietly(tool);
+        }
+        self.timer = None;
+    }
+
+    /// Polls whatever is in motion. Whether something came of it.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> bool {
+        self.poll_request(cx)
+            | self.poll_model(cx)
+            | self.poll_gate(cx)
+            | self.poll_approver(cx)
+            | self.poll_end(cx)
+            | self.poll_tools(cx)
+    }
+
+    fn poll_request(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(work) = &mut self.request else { return false };
+        let Poll::Ready(ready) = work.poll(cx) else { return false };
+        self.request = None;
+        match ready {
+            Some(RequestReady::Send(call)) => self.open_stream(*call),
+            Some(RequestReady::Stop(reason)) => self.feed(Input::RequestStopped(reason)),
+            None => self.feed(Input::RequestPanicked),
+        }
+        true
+    }
+
+    fn poll_model(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(stream) = &mut self.model else { return false };
+        let polled = catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx)));
+        let input = match polled {
+            Ok(Poll::Pending) => return false,
+            Ok(Poll::Ready(Some(event))) => Input::Model(event),
+            Ok(Poll::Ready(None)) => Input::ModelEnded,
+            Err(_panic) => Input::Model(Err(model_panicked())),
+        };
+        // The request in the stream shares the history: it goes before the answer is appended.
+        if !matches!(input, Input::Model(Ok(ref event)) if !matches!(event, ModelEvent::Stop { .. })) {
+            work::drop_quietly(self.model.take());
+        }
+        self.feed(input);
+        true
+    }
+
+    fn poll_gate(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(work) = &mut self.gate else { return false };
+        let Poll::Ready(gates) = work.poll(cx) else { return false };
+        self.gate = None;
+        if gates.is_none() {
+            self.feed(Input::HookPanicked("before_tool"));
+        }
+        // No answer denies.
+        self.feed(Input::Gates(gates.unwrap_or_default()));
+        true
+    }
+
+    fn poll_approver(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some((_, work)) = &mut self.approver else { return false };
+        let Poll::Ready(verdicts) = work.poll(cx) else { return false };
+        let Some((asks, _)) = self.approver.take() else { return false };
+        match verdicts {
+            Some(verdicts) => {
+                for (ask, verdict) in asks.into_iter().zip(verdicts) {
+                    self.feed(Input::Verdict { ask, verdict });
+                }
+            }
+            None => {
+                for ask in asks {
+                    let verdict = Verdict::deny("the approver failed");
+                    self.feed(Input::Verdict { ask, verdict });
+                }
+            }
+        }
+        self.feed(Input::Decided);
+        true
+    }
+
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(work) = &mut self.end else { return false };
+        let Poll::Ready(how) = work.poll(cx) else { return false };
+        self.end = None;
+        if how.is_none() {
+            self.feed(Input::HookPanicked("on_stop"));
+        }
+        self.feed(Input::Ended(how.unwrap_or_default()));
+        true
+    }
+
+    fn poll_tools(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut any = false;
+        let mut at = 0;
+        while let Some(tool) = self.tools.get_mut(at) {
+            let Poll::Ready(result) = tool.poll(cx) else {
+                at += 1;
+                continue;
+            };
+            let tool = self.tools.swap_remove(at);
+            let call = tool.call.clone();
+            work::drop_quietly(tool);
+            any = true;
+            self.feed(Input::ToolDone { call, result });
+        }
+        any
+    }
+
+    /// Arms the timer for the next deadline. Whether it is due already.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(clock) = &self.setup.clock else { return false };
+        let Some(deadline) = self.state.poll_deadline(self.session) else {
+            self.timer = None;
+            return false;
+        };
+        if self.timer.as_ref().is_none_or(|(armed, _)| *armed != deadline) {
+            self.timer = Some((deadline, clock.sleep_until(deadline)));
+        }
+        let Some((_, sleep)) = &mut self.timer else { return false };
+        if sleep.as_mut().poll(cx).is_pending() {
+            return false;
+        }
+        self.timer = None;
+        self.feed(Input::Time(clock.now().max(deadline)));
+        true
+    }
+
+    /// Tells handles that the run is over and gives back what was not delivered.
+    fn close_mail(&mut self) {
+        if std::mem::replace(&mut self.closed, true) {
+            return;
+        }
+        let undelivered = self.state.take_undelivered();
+        let mut mail = self.scope.inbox.lock();
+        mail.closed = true;
+        mail.asks.clear();
+        let (steering, follow_ups) =
+            (std::mem::take(&mut mail.steering), std::mem::take(&mut mail.follow_ups));
+        mail.undelivered.extend(undelivered.into_iter().chain(steering).chain(follow_ups));
+    }
+}
+
+impl Stream for Run<'_> {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let run = &mut *self;
+        run.scope.inbox.register(cx.waker());
+        loop {
+            if let Some(event) = run.state.poll_event() {
+                run.note_asks(&event);
+                run.events_in_a_row += 1;
+                return Poll::Ready(Some(event));
+            }
+            if run.outcome.is_some() {
+                run.close_mail();
+                return Poll::Ready(None);
+            }
+            if run.events_in_a_row >= EVENTS_BEFORE_YIELD {
+                run.events_in_a_row = 0;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            run.read_mail();
+            if let Some(clock) = &run.setup.clock {
+                let now = clock.now();
+                run.feed(Input::Time(now));
+            }
+            let mut moved = false;
+            if let Some(step) = run.state.poll_step(run.session) {
+                run.begin(step);
+                moved = true;
+            } else if run.poll_work(cx) {
+                moved = true;
+            }
+            if !moved && !run.state.has_output() && !run.poll_timer(cx) {
+                run.events_in_a_row = 0;
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.scope.cancellation.cancel();
+        self.drop_all();
+        self.state.close(self.session);
+        self.close_mail();
+    }
+}
+
+impl fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+fn model_panicked() -> ModelError {
+    ModelError::new(ModelErrorKind::Other, "the model implementation panicked")
+}

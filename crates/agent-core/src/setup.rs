@@ -1,0 +1,122 @@
+//! Everything that an agent is made of, frozen.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::approval::Approver;
+use crate::clock::Clock;
+use crate::digest::Digest;
+use crate::hooks::Hooks;
+use crate::ledger::Purpose;
+use crate::limits::Limits;
+use crate::message::{Author, ToolCall};
+use crate::model::{Model, ModelInfo, ModelOptions, PromptSection};
+use crate::policy::{Ceiling, Policy};
+use crate::retry::RetryPolicy;
+use crate::tool::ToolSpec;
+use crate::toolset::Toolset;
+use crate::usage::Usage;
+
+/// The host's prices: millionths of its currency for what a call used, or `None` when it does not know.
+pub(crate) type PriceFn = Arc<dyn Fn(&Author, &Usage) -> Option<u64> + Send + Sync>;
+/// The host's randomness, from 0 to 1.
+pub(crate) type RandomFn = Arc<dyn Fn() -> f64 + Send + Sync>;
+/// The host's way to mend arguments that are no object or do not fit the schema.
+pub(crate) type MendFn = Arc<dyn Fn(&ToolCall, &ToolSpec) -> Option<Value> + Send + Sync>;
+
+/// A model with what is read of it once.
+pub(crate) struct ModelEntry {
+    pub(crate) model: Arc<dyn Model>,
+    #[expect(dead_code, reason = "compaction follows")]
+    pub(crate) info: ModelInfo,
+    pub(crate) author: Author,
+}
+
+impl ModelEntry {
+    pub(crate) fn new(model: Arc<dyn Model>) -> Self {
+        let info = model.info();
+        let author = Author::new(Arc::clone(&info.provider), Arc::clone(&info.model));
+        Self { model, info, author }
+    }
+}
+
+pub(crate) struct Setup {
+    /// The first one is used until it fails for good. Never empty.
+    pub(crate) models: Vec<ModelEntry>,
+    pub(crate) tools: Toolset,
+    /// What is offered from the start, in order.
+    pub(crate) offered: Arc<[Arc<ToolSpec>]>,
+    pub(crate) tools_digest: Digest,
+    pub(crate) system: Arc<[PromptSection]>,
+    pub(crate) prompt_digest: Digest,
+    pub(crate) options: ModelOptions,
+    pub(crate) policy: Policy,
+    /// What binds every run below, when that is not simply this agent's own tools and policy.
+    #[expect(dead_code, reason = "sub-agents follow")]
+    pub(crate) ceiling: Arc<Ceiling>,
+    pub(crate) hooks: Vec<Arc<dyn Hooks>>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// Without an approver: wait for the handle instead of pausing.
+    pub(crate) wait_for_verdicts: bool,
+    pub(crate) limits: Limits,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) random: Option<RandomFn>,
+    pub(crate) price: Option<PriceFn>,
+    pub(crate) mend: Option<MendFn>,
+}
+
+impl Setup {
+    /// The model at this place of the fallback list; the last one for a place beyond it.
+    pub(crate) fn model(&self, place: usize) -> Option<&ModelEntry> {
+        self.models.get(place).or(self.models.last())
+    }
+
+    pub(crate) fn price(&self, author: &Author, usage: &Usage) -> Option<u64> {
+        let price = self.price.as_ref()?;
+        // A price function that panics does not know the price.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| price(author, usage))).ok()?
+    }
+
+    pub(crate) fn mend(&self, call: &ToolCall, spec: &ToolSpec) -> Option<Value> {
+        let mend = self.mend.as_ref()?;
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mend(call, spec))).ok()?
+    }
+
+    /// What is wrong with the arguments, in words for the model.
+    pub(crate) fn wrong_arguments(&self, spec: &ToolSpec, arguments: &Value) -> Option<String> {
+        let _ = spec;
+        (!arguments.is_object()).then(|| "the arguments are no object".to_owned())
+    }
+
+    /// A complaint about arguments together with what would be right.
+    pub(crate) fn with_schema(&self, wrong: &str, spec: &ToolSpec) -> String {
+        format!("{wrong}\nThe schema of `{}` is {}", spec.name, spec.input_schema)
+    }
+
+    /// The result of a call to a tool that does not exist.
+    pub(crate) fn unknown_tool(&self, name: &str) -> String {
+        format!("There is no tool `{name}`.")
+    }
+
+    pub(crate) fn random(&self) -> Option<f64> {
+        let random = self.random.as_ref()?;
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| random())).ok()
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("models", &self.models.iter().map(|m| &m.author).collect::<Vec<_>>())
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which purpose an attempt has in the books.
+pub(crate) fn purpose_of(attempt: u32) -> Purpose {
+    if attempt > 1 { Purpose::Retry } else { Purpose::Turn }
+}

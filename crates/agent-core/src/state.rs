@@ -1,0 +1,361 @@
+//! The run as a value, without input or output: feed it what happened, ask it what to do next.
+//!
+//! [`Run`](crate::run::Run) is the driver that most hosts want. This module is for those with an executor of their
+//! own: workflow engines, browsers, tests that decide the order of everything. The same inputs in the same order
+//! give the same steps, events and session, byte for byte: there is no clock, no randomness and no id generator
+//! in here.
+//!
+//! The loop of a driver:
+//!
+//! 1. Take every [`poll_event`](RunState::poll_event) and show it.
+//! 2. Take every [`poll_step`](RunState::poll_step) and begin it: each step is given once.
+//! 3. Wait for whatever was begun, or for [`poll_deadline`](RunState::poll_deadline), and
+//!    [`feed`](RunState::feed) what came. Then again from 1.
+//!
+//! After [`Step::Finished`] the session is valid. To end earlier, call [`close`](RunState::close): it cannot fail
+//! and does not wait.
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::approval::{Ask, Refused, Verdict};
+use crate::digest::Digest;
+use crate::event::{Event, MessageNumber};
+use crate::hooks::{Ending, Judgement, OnStop, PlannedCall};
+use crate::inbox::MAX_QUEUED_MESSAGES;
+use crate::ledger::Purpose;
+use crate::limits::Limit;
+use crate::message::{CallId, Message};
+use crate::model::{ModelError, ModelEvent, ModelRequest};
+use crate::outcome::{Outcome, RunError};
+use crate::policy::Ceiling;
+use crate::session::Session;
+use crate::setup::Setup;
+use crate::tool::{ToolError, ToolOutput, ToolSpec};
+use crate::tool_context::Tool;
+
+pub(crate) mod answer;
+mod turn;
+mod attempt;
+mod batch;
+mod running;
+mod ending;
+
+use answer::Answer;
+use running::RunningCall;
+
+/// Something to begin. Each is given once.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Step {
+    /// Call the model; feed every event as [`Input::Model`], then [`Input::ModelEnded`]. Drop the stream before
+    /// feeding the event that ends it: the request shares the history, and the answer is appended to it.
+    CallModel(ModelCall),
+    /// Ask the hooks about these calls; feed [`Input::Gates`] with one answer for each.
+    Gate(Vec<PlannedCall>),
+    /// Ask the approver about these; feed each [`Input::Verdict`], then [`Input::Decided`].
+    Decide(Vec<Ask>),
+    /// Run a call; feed [`Input::ToolDone`].
+    RunTool(ReadyCall),
+    /// The call took too long: drop it. Nothing is to be fed for it.
+    DropTool(CallId),
+    /// Ask the hooks about the end; feed [`Input::Ended`].
+    OnStop(Ending),
+    /// Tell the running calls to wind down, and drop model, hooks and approver. What ends in time counts.
+    WindDown,
+    /// Drop everything that is still in motion.
+    DropAll,
+    /// The run is over.
+    Finished(Result<Outcome, RunError>),
+}
+
+/// A model call to make.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ModelCall {
+    /// The place of the model in the agent's fallback list.
+    pub model: usize,
+    /// What to send.
+    pub request: ModelRequest,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// A call that may run now.
+#[non_exhaustive]
+pub struct ReadyCall {
+    /// The call.
+    pub id: CallId,
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
+    /// The arguments: validated, and what was approved if that was needed.
+    pub arguments: Value,
+    /// What the hooks are told about it.
+    pub(crate) spec: Arc<ToolSpec>,
+    /// A sub-agent that goes on where it paused.
+    pub(crate) suspended: Option<Box<Session>>,
+}
+
+impl fmt::Debug for ReadyCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadyCall")
+            .field("id", &self.id)
+            .field("tool", &self.spec.name)
+            .field("arguments", &self.arguments)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Something that happened outside.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Input {
+    /// The model said something, or failed.
+    Model(Result<ModelEvent, ModelError>),
+    /// The model's stream is over.
+    ModelEnded,
+    /// A hook does not let the request out, for this reason.
+    RequestStopped(String),
+    /// A hook panicked over the request.
+    RequestPanicked,
+    /// What the hooks say of the calls of [`Step::Gate`], in their order. A missing answer denies.
+    Gates(Vec<Judgement>),
+    /// Somebody answered an ask.
+    Verdict {
+        /// The ask, by its digest.
+        ask: Digest,
+        /// The answer.
+        verdict: Verdict,
+    },
+    /// The approver is done; what it did not answer is deferred.
+    Decided,
+    /// A running call reports.
+    ToolProgress {
+        /// The call.
+        call: CallId,
+        /// The report.
+        text: String,
+        /// Reports that were dropped before this one.
+        skipped: u32,
+    },
+    /// A call ended.
+    ToolDone {
+        /// The call.
+        call: CallId,
+        /// How.
+        result: Result<ToolOutput, ToolError>,
+    },
+    /// What the hooks say of the end.
+    Ended(OnStop),
+    /// A hook panicked; what it had to decide is fed besides.
+    HookPanicked(&'static str),
+    /// A message to deliver before the next request.
+    Steer(Message),
+    /// A message to deliver when the run would end.
+    FollowUp(Message),
+    /// End the run.
+    Cancel {
+        /// For the host's own use; the model does not see it.
+        reason: Arc<str>,
+    },
+    /// The time by the host's clock. Times that lie before an earlier one count as that one.
+    Time(Duration),
+}
+
+/// Where a run stands among the runs above it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ancestry {
+    /// Names of the sub-agents from the top run down; empty in the top run.
+    pub(crate) path: Arc<[Arc<str>]>,
+    /// The ceilings of all runs above, outermost first.
+    pub(crate) ceilings: Arc<[Arc<Ceiling>]>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Phase {
+    /// Nothing is in motion: decide what comes next.
+    Idle,
+    /// A model call is open.
+    Calling,
+    /// Waits before the next attempt.
+    Backoff { until: Duration },
+    /// Hooks judge calls.
+    Gating,
+    /// Calls wait for verdicts or run.
+    Batch,
+    /// Hooks judge the end.
+    Ending,
+    /// Running calls wind down; then the run ends as noted.
+    WindingDown { until: Duration },
+    /// Over.
+    Finished,
+}
+
+/// A run without input or output. See the [module](self).
+pub struct RunState {
+    setup: Arc<Setup>,
+    ancestry: Ancestry,
+    phase: Phase,
+    steps: VecDeque<Step>,
+    events: VecDeque<Event>,
+    now: Option<Duration>,
+    /// Working time below a millisecond that is not booked yet.
+    unbooked: Duration,
+    /// Every call id of the session.
+    ids: HashSet<CallId>,
+    offered: Arc<[Arc<ToolSpec>]>,
+    steering: VecDeque<Message>,
+    follow_ups: VecDeque<Message>,
+    answer: Answer,
+    number: MessageNumber,
+    /// Attempts at the present answer.
+    attempt: u32,
+    /// Attempts at the present answer with the present model.
+    model_attempts: u32,
+    model: usize,
+    /// The limit for which the present request is the last.
+    landing: Option<Limit>,
+    /// Messages of the last request.
+    sent: usize,
+    running: Vec<RunningCall>,
+    /// The first call of the batch that has no result yet, or one before it.
+    first_open: usize,
+    turn_open: bool,
+    /// Whether the approver is at work.
+    deciding: bool,
+    /// Asks that the approver has yet to be given.
+    undecided: Vec<Digest>,
+    /// How the run ends when the running calls are done.
+    verdict_on_run: Option<Result<Outcome, RunError>>,
+    text: String,
+}
+
+impl fmt::Debug for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunState")
+            .field("phase", &self.phase)
+            .field("running", &self.running.len())
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunState {
+    /// Begins a run with a message, or, without one, where the session ended.
+    pub(crate) fn new(
+        setup: Arc<Setup>,
+        session: &mut Session,
+        input: Option<Message>,
+        ancestry: Ancestry,
+    ) -> Self {
+        let offered = Arc::clone(&setup.offered);
+        let mut state = Self {
+            setup,
+            ancestry,
+            phase: Phase::Idle,
+            steps: VecDeque::new(),
+            events: VecDeque::new(),
+            now: None,
+            unbooked: Duration::ZERO,
+            ids: HashSet::new(),
+            offered,
+            steering: VecDeque::new(),
+            follow_ups: VecDeque::new(),
+            answer: Answer::default(),
+            number: 0,
+            attempt: 0,
+            model_attempts: 0,
+            model: 0,
+            landing: None,
+            sent: 0,
+            running: Vec::new(),
+            first_open: 0,
+            turn_open: false,
+            deciding: false,
+            undecided: Vec::new(),
+            verdict_on_run: None,
+            text: String::new(),
+        };
+        state.begin(session, input);
+        state
+    }
+
+    /// The next thing to begin, if there is any.
+    pub fn poll_step(&mut self, session: &mut Session) -> Option<Step> {
+        if self.steps.is_empty() && self.phase == Phase::Idle {
+            self.next_turn(session);
+        }
+        self.steps.pop_front()
+    }
+
+    /// The next thing that happened, if there is any.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Input::Time`] is due at the latest, by the host's clock.
+    pub fn poll_deadline(&self, session: &Session) -> Option<Duration> {
+        let phase = match self.phase {
+            Phase::Backoff { until } | Phase::WindingDown { until } => Some(until),
+            _ => None,
+        };
+        let calls = self.running.iter().filter_map(|r| r.deadline).min();
+        let wall = self.wall_deadline(session);
+        [phase, calls, wall].into_iter().flatten().min()
+    }
+
+    /// Takes in what happened. What comes too late is ignored: a model event after a cancel, a second result.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] for a verdict that does not count.
+    pub fn feed(&mut self, session: &mut Session, input: Input) -> Result<(), Refused> {
+        match input {
+            Input::Model(Ok(event)) => self.model_event(session, event),
+            Input::Model(Err(error)) => self.model_failed(session, error),
+            Input::ModelEnded => self.model_ended(session),
+            Input::RequestStopped(reason) => self.request_stopped(session, reason),
+            Input::RequestPanicked => self.request_panicked(session),
+            Input::Gates(gates) => self.gated(session, gates),
+            Input::Verdict { ask, verdict } => return self.answered(session, &ask, verdict),
+            Input::Decided => self.decided(session),
+            Input::ToolProgress { call, text, skipped } => {
+                if self.running.iter().any(|r| r.call == call) {
+                    self.events.push_back(Event::ToolProgress { call, text, skipped });
+                }
+            }
+            Input::ToolDone { call, result } => self.tool_done(session, &call, result),
+            Input::Ended(how) => self.end_judged(session, how),
+            Input::HookPanicked(hook) => self.events.push_back(Event::HookPanicked { hook }),
+            Input::Steer(message) => self.steering.push_back(message),
+            Input::FollowUp(message) => self.follow_ups.push_back(message),
+            Input::Cancel { reason } => self.cut(session, Ok(Outcome::Cancelled { reason })),
+            Input::Time(now) => self.set_time(session, now),
+        }
+        Ok(())
+    }
+
+    /// Whether there are events or steps to take.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.events.is_empty() || !self.steps.is_empty() || self.phase == Phase::Idle
+    }
+
+    /// Whether the run is over.
+    pub fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    /// Whether the queues have room for another steering message and another follow-up.
+    pub(crate) fn takes_messages(&self) -> (bool, bool) {
+        (self.steering.len() < MAX_QUEUED_MESSAGES, self.follow_ups.len() < MAX_QUEUED_MESSAGES)
+    }
+
+    /// The messages that were not delivered, steering first. A run that is over has no more use for them.
+    pub fn take_undelivered(&mut self) -> Vec<Message> {
+        self.steering.drain(..).chain(self.follow_ups.drain(..)).collect()
+    }
+}

@@ -1,0 +1,336 @@
+//! Calls in motion: started by the wave rule, ended by their results, their time-outs, or the end of the run.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::closing;
+use crate::event::Event;
+use crate::message::{Block, CallId, Media, MediaSource, ToolCall, ToolResult, ToolStatus};
+use crate::outcome::StopCause;
+use crate::session::Session;
+use crate::session::open::{Repeat, SlotState};
+use crate::state::{Phase, ReadyCall, RunState, Step};
+use crate::tool::{ToolError, ToolErrorKind, ToolOutput};
+use crate::wave::{Standing, next_to_start};
+
+/// Distinct calls that the detection of repeats remembers.
+const REMEMBERED_CALLS: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct RunningCall {
+    pub(super) place: usize,
+    pub(super) call: CallId,
+    started: Option<Duration>,
+    pub(super) deadline: Option<Duration>,
+}
+
+impl RunState {
+    /// Starts what may start, and ends the batch or the run when nothing moves any more.
+    pub(super) fn advance(&mut self, session: &mut Session) {
+        if self.phase != Phase::Batch {
+            return;
+        }
+        let Some(message) = Self::calling_message(session) else { return };
+        while let Some(place) = self.next_place(session) {
+            let call = message.tool_calls().nth(place);
+            let Some(call) = call else { break };
+            self.start(session, place, call);
+        }
+        if !self.running.is_empty() {
+            return;
+        }
+        if session.open.batch.as_ref().is_none_or(|b| b.is_complete()) {
+            self.close_complete(session);
+        } else if !self.is_awaited() {
+            self.pause(session);
+        }
+    }
+
+    /// Whether somebody is at work on a verdict, or the host has said that it will send one.
+    fn is_awaited(&self) -> bool {
+        self.deciding || (self.setup.wait_for_verdicts && self.setup.approver.is_none())
+    }
+
+    /// The place of the next call that may start now.
+    fn next_place(&mut self, session: &Session) -> Option<usize> {
+        let batch = session.open.batch.as_ref()?;
+        while batch.slots.get(self.first_open).is_some_and(|s| s.is_done()) {
+            self.first_open += 1;
+        }
+        let standings = batch.slots.iter().skip(self.first_open).map(|slot| match slot.state {
+            SlotState::Done(_) => Standing::Done,
+            SlotState::Running { parallel } => Standing::Running { parallel },
+            SlotState::Cleared { parallel, .. } => Standing::Ready { parallel },
+            _ => Standing::Undecided,
+        });
+        let place = next_to_start(standings, self.setup.limits.parallel_calls)?;
+        Some(place + self.first_open)
+    }
+
+    fn start(&mut self, session: &mut Session, place: usize, call: &ToolCall) {
+        let setup = Arc::clone(&self.setup);
+        if setup.limits.tool_calls.is_some_and(|limit| session.open.spent.tool_calls >= limit) {
+            return self.settle(session, place, call, ToolStatus::NotStarted, closing::TOOL_LIMIT);
+        }
+        let Some(entry) = setup.tools.get(&call.name) else { return };
+        session.open.spent.tool_calls = session.open.spent.tool_calls.saturating_add(1);
+        let Some(slot) = Self::slot_mut(session, place) else { return };
+        let parallel = matches!(slot.state, SlotState::Cleared { parallel: true, .. });
+        slot.state = SlotState::Running { parallel };
+        let arguments = slot.arguments(call).clone();
+        let edited = slot.arguments.clone();
+        self.running.push(RunningCall {
+            place,
+            call: call.id.clone(),
+            started: self.now,
+            deadline: setup.limits.tool_timeout.and_then(|t| self.now?.checked_add(t)),
+        });
+        self.events.push_back(Event::ToolStarted {
+            call: call.id.clone(),
+            name: Arc::clone(&call.name),
+            edited,
+        });
+        self.steps.push_back(Step::RunTool(ReadyCall {
+            id: call.id.clone(),
+            tool: Arc::clone(&entry.tool),
+            arguments,
+            spec: Arc::clone(&entry.spec),
+            suspended: None,
+        }));
+    }
+
+    /// A call has ended by itself.
+    pub(super) fn tool_done(
+        &mut self,
+        session: &mut Session,
+        id: &CallId,
+        result: Result<ToolOutput, ToolError>,
+    ) {
+        let Some(at) = self.running.iter().position(|r| r.call == *id) else { return };
+        let place = self.running.swap_remove(at).place;
+        let Some(message) = Self::calling_message(session) else { return };
+        let Some(call) = message.tool_calls().nth(place) else { return };
+        let (result, attachments) = self.result_of(session, place, call, result);
+        self.finish_call(session, place, call, result, attachments);
+        self.after_call(session);
+    }
+
+    fn after_call(&mut self, session: &mut Session) {
+        match self.phase {
+            Phase::WindingDown { .. } if self.running.is_empty() => self.drop_running(session),
+            _ => self.advance(session),
+        }
+    }
+
+    fn result_of(
+        &mut self,
+        session: &Session,
+        place: usize,
+        call: &ToolCall,
+        result: Result<ToolOutput, ToolError>,
+    ) -> (ToolResult, Vec<Media>) {
+        let edited = Self::slot(session, place)
+            .filter(|s| s.edited)
+            .map(|s| format!("The user changed the arguments of this call to {}.", s.arguments(call)));
+        let (status, mut content, structured, attachments) = match result {
+            Ok(output) => {
+                let status = if output.is_error { ToolStatus::Error } else { ToolStatus::Ok };
+                (status, output.blocks, output.structured, output.attachments)
+            }
+            Err(error) => {
+                let interrupted = error.kind == ToolErrorKind::Interrupted;
+                let status = if interrupted { ToolStatus::Interrupted } else { ToolStatus::Error };
+                (status, vec![Block::text(error.message)], None, Vec::new())
+            }
+        };
+        if let Some(note) = edited {
+            content.insert(0, Block::text(note));
+        }
+        let mut result = ToolResult::new(call.id.clone(), Arc::clone(&call.name), status, content);
+        result.structured = structured;
+        (result, attachments)
+    }
+
+    /// A call gets its result without having run.
+    pub(super) fn settle(
+        &mut self,
+        session: &mut Session,
+        place: usize,
+        call: &ToolCall,
+        status: ToolStatus,
+        text: impl Into<String>,
+    ) {
+        let result = closing::result(&call.id, &call.name, status, text);
+        self.finish_call(session, place, call, result, Vec::new());
+    }
+
+    fn finish_call(
+        &mut self,
+        session: &mut Session,
+        place: usize,
+        call: &ToolCall,
+        mut result: ToolResult,
+        attachments: Vec<Media>,
+    ) {
+        self.notice_repeats(session, place, call, &mut result);
+        let result = Arc::new(result);
+        self.events.push_back(Event::ToolEnded {
+            call: call.id.clone(),
+            result: Arc::clone(&result),
+            attachments,
+        });
+        if let Some(slot) = Self::slot_mut(session, place) {
+            slot.state = SlotState::Done(result);
+        }
+    }
+
+    /// The same call with the same result again and again: the model is told, then the run stops.
+    fn notice_repeats(
+        &mut self,
+        session: &mut Session,
+        place: usize,
+        call: &ToolCall,
+        result: &mut ToolResult,
+    ) {
+        if result.status == ToolStatus::NotStarted {
+            return;
+        }
+        let Some(slot) = Self::slot(session, place) else { return };
+        let key = repeat_key(call, slot.arguments(call), result);
+        let repeats = &mut session.open.repeats;
+        let times = match repeats.iter_mut().find(|r| r.key == key) {
+            Some(repeat) => {
+                repeat.times = repeat.times.saturating_add(1);
+                repeat.times
+            }
+            None => {
+                if repeats.len() >= REMEMBERED_CALLS {
+                    repeats.remove(0);
+                }
+                repeats.push(Repeat { key, times: 1 });
+                1
+            }
+        };
+        let limits = &self.setup.limits;
+        if times >= limits.repeat_stop {
+            self.end_with(StopCause::Repeats { tool: Arc::clone(&call.name), times });
+        } else if times >= limits.repeat_nudge {
+            let note = format!(
+                "Note: this is the same call with the same result for the {times}th time. Try something else, or say what is missing."
+            );
+            result.content.push(Block::text(note));
+            self.events.push_back(Event::RepeatNoticed { name: Arc::clone(&call.name), times });
+        }
+    }
+
+    /// All calls have their results: they become one message, in the order of the calls.
+    fn close_complete(&mut self, session: &mut Session) {
+        self.phase = Phase::Idle;
+        self.undecided.clear();
+        // Nothing is open, so no text is needed.
+        if let Some(message) = session.close_batch(|_, _| String::new()) {
+            self.results_added(session, message);
+        }
+        self.turn_ended(session);
+    }
+
+    /// Calls that took too long are dropped and get an error result.
+    pub(super) fn drop_late(&mut self, session: &mut Session, now: Duration) {
+        while let Some(at) = self.running.iter().position(|r| r.deadline.is_some_and(|d| now >= d)) {
+            let late = self.running.swap_remove(at);
+            let Some(message) = Self::calling_message(session) else { return };
+            let Some(call) = message.tool_calls().nth(late.place) else { return };
+            let after = now.saturating_sub(late.started.unwrap_or(now));
+            let text = format!(
+                "Timed out after {:.1} s and was stopped. Its effects are unknown: check before you do it again.",
+                after.as_secs_f64()
+            );
+            self.steps.push_back(Step::DropTool(late.call));
+            let error = Err(ToolError::new(ToolErrorKind::Timeout, text));
+            let (result, attachments) = self.result_of(session, late.place, call, error);
+            self.finish_call(session, late.place, call, result, attachments);
+            self.after_call(session);
+        }
+    }
+
+    /// The text for each call that is cut while it runs, by place.
+    pub(super) fn texts_of_running(&mut self) -> Vec<Option<String>> {
+        let mut texts = Vec::new();
+        for running in self.running.drain(..) {
+            let after = self.now.and_then(|now| Some(now.saturating_sub(running.started?)));
+            if texts.len() <= running.place {
+                texts.resize(running.place + 1, None);
+            }
+            if let Some(text) = texts.get_mut(running.place) {
+                *text = Some(closing::interrupted(after));
+            }
+        }
+        texts
+    }
+
+    /// Takes back the calls that were to be begun and never were: they have not started, and the history says so.
+    pub(super) fn take_back_unbegun(&mut self, session: &mut Session) {
+        for step in std::mem::take(&mut self.steps) {
+            let Step::RunTool(ready) = step else { continue };
+            let Some(at) = self.running.iter().position(|r| r.call == ready.id) else { continue };
+            let place = self.running.swap_remove(at).place;
+            session.open.spent.tool_calls = session.open.spent.tool_calls.saturating_sub(1);
+            if let Some(slot) = Self::slot_mut(session, place) {
+                slot.state = match ready.suspended {
+                    Some(child) => SlotState::Suspended(child),
+                    None => SlotState::Proposed,
+                };
+            }
+        }
+    }
+}
+
+/// What makes two calls the same: tool, arguments and what came back.
+fn repeat_key(call: &ToolCall, arguments: &Value, result: &ToolResult) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.name.hash(&mut hasher);
+    call.malformed.hash(&mut hasher);
+    hash_json(arguments, &mut hasher);
+    result.status.hash(&mut hasher);
+    for block in &result.content {
+        match block {
+            Block::Text { text } => text.hash(&mut hasher),
+            Block::Image(media) | Block::Document(media) => hash_media(media, &mut hasher),
+            _ => {}
+        }
+    }
+    hasher.finish()
+}
+
+fn hash_media(media: &Media, hasher: &mut impl Hasher) {
+    match &media.source {
+        MediaSource::Base64(data) => data.hash(hasher),
+        MediaSource::Url(url) => url.hash(hasher),
+    }
+}
+
+fn hash_json(value: &Value, hasher: &mut impl Hasher) {
+    match value {
+        Value::Null => 0.hash(hasher),
+        Value::Bool(b) => b.hash(hasher),
+        Value::Number(n) => n.hash(hasher),
+        Value::String(s) => s.hash(hasher),
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| hash_json(item, hasher));
+        }
+        Value::Object(map) => {
+            // The order of keys does not matter.
+            let sum = map.iter().fold(0_u64, |sum, (key, item)| {
+                let mut entry = DefaultHasher::new();
+                key.hash(&mut entry);
+                hash_json(item, &mut entry);
+                sum.wrapping_add(entry.finish())
+            });
+            sum.hash(hasher);
+        }
+    }
+}

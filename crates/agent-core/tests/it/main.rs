@@ -1,0 +1,13 @@
+//! The loop from outside: each module is named after what always holds.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::result_large_err,
+    reason = "a test that fails may panic, and model errors are as large as they are"
+)]
+
+mod play;
+mod one_result_per_call;
+mod order_and_waves;
+mod nothing_runs_from_a_cut_answer;
+mod what_runs_is_what_was_approved;
