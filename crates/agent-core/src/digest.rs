@@ -271,4 +271,4 @@ fn exact_integer(x: f64) -> i128 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

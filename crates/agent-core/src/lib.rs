@@ -10,6 +10,8 @@ pub mod model;
 pub mod digest;
 pub mod policy;
 pub mod approval;
+pub mod arguments;
+pub mod output;
 pub mod cancel;
 pub mod inbox;
 pub mod tool_context;
