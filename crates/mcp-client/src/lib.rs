@@ -5,7 +5,27 @@ pub mod environment;
 pub mod config;
 pub mod fingerprint;
 pub mod consent;
+pub mod protocol;
 pub mod process;
+mod error;
+mod events;
+mod transport;
+mod driver;
+mod handlers;
+mod options;
+mod call;
+mod client;
+
+pub use call::{ProgressStream, ToolCall};
+pub use client::Client;
+pub use error::{Ending, Error};
+pub use events::{Event, Events};
+pub use handlers::{
+    Elicitation, ElicitationAnswer, ElicitationForm, ElicitationHandler, Root, RootsHandler, SamplingHandler,
+};
+pub use options::ClientOptions;
+#[doc(inline)]
+pub use process::{Exit, ExitHow, ExitStatus, ServerCommand};
 
 /// Handles cross threads; a host must be able to rely on it.
 const _: () = {
@@ -15,4 +35,7 @@ const _: () = {
     crosses_threads::<consent::FileConsentStore>();
     crosses_threads::<consent::ConsentStoreError>();
     crosses_threads::<environment::Environment>();
+    crosses_threads::<Client>();
+    crosses_threads::<Error>();
+    crosses_threads::<Events>();
 };

@@ -3,11 +3,13 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests say what they expect by failing"
+    clippy::print_stderr,
+    reason = "tests say what they expect by failing, and loudly what they skip"
 )]
 
 mod cmd_model;
 mod configuration;
 mod consent;
 mod expansion;
+mod faulty;
 mod quoting;
