@@ -51,6 +51,8 @@ pub(crate) struct Assembly {
     open: Option<Slot>,
     /// Whether reasoning waits for the end of the answer, because its seal may come that late.
     holds_reasoning: bool,
+    /// The seal of reasoning that gets no other.
+    seal: Option<Seal>,
     calls: u32,
     bytes: usize,
     max_bytes: usize,
@@ -96,6 +98,7 @@ impl Assembly {
             put_out: 0,
             open: None,
             holds_reasoning: false,
+            seal: None,
             calls: 0,
             bytes: 0,
             max_bytes,
@@ -105,6 +108,12 @@ impl Assembly {
     /// Holds reasoning back until the answer ends: its seal may come that late.
     pub(crate) fn holding_reasoning(mut self) -> Self {
         self.holds_reasoning = true;
+        self
+    }
+
+    /// Gives every reasoning block this seal, so that it is known for whose it is.
+    pub(crate) fn sealing(mut self, seal: Seal) -> Self {
+        self.seal = Some(seal);
         self
     }
 
@@ -157,7 +166,9 @@ impl Assembly {
             reasoning.text.push_str(delta);
         } else {
             self.close(out);
-            self.open = Some(self.add(Draft::Reasoning { reasoning: Reasoning::new(delta), done: false })?);
+            let mut reasoning = Reasoning::new(delta);
+            reasoning.seal.clone_from(&self.seal);
+            self.open = Some(self.add(Draft::Reasoning { reasoning, done: false })?);
         }
         out.push_back(ModelEvent::Reasoning(delta.to_owned()));
         Ok(())

@@ -83,8 +83,13 @@ pub(crate) trait Api: Send + Sync + Sized + 'static {
     fn encoder<'a>(&'a self, endpoint: &'a Endpoint, form: Form) -> Self::Encoder<'a>;
 
     /// What closes the last item, for writers that leave it open to be added to.
-    fn closing(&self, request: &ModelRequest, out: &mut Vec<u8>) {
-        let _ = (request, out);
+    fn closing(&self, endpoint: &Endpoint, request: &ModelRequest, form: Form, out: &mut Vec<u8>) {
+        let _ = (endpoint, request, form, out);
+    }
+
+    /// The messages whose end is marked, by index, ascending: as many as the API takes.
+    fn marks<'a>(&self, request: &'a ModelRequest) -> &'a [usize] {
+        &request.cache.messages
     }
 
     /// The reader of one answer.

@@ -7,6 +7,8 @@
 
 mod secret;
 mod lenient;
+mod json;
+mod media;
 mod names;
 mod fault;
 mod memo;
@@ -18,8 +20,14 @@ mod endpoint;
 mod api;
 mod call;
 mod provider;
+mod anthropic;
+mod ollama;
+mod gemini;
 
+pub use anthropic::{Anthropic, AnthropicMessages, CacheTtl, ThinkingForm};
 pub use endpoint::{Limits, Timeouts};
+pub use gemini::{Gemini, GeminiApi, SchemaForm};
 pub use names::ToolIdFormat;
+pub use ollama::{KeepAlive, Ollama, OllamaApi};
 pub use provider::Provider;
 pub use secret::Secret;

@@ -52,7 +52,7 @@ pub(crate) fn encode<A: Api>(
     chunks.push(head.into());
     list(api, endpoint, kept, request, form, &mut chunks);
     let mut tail = Vec::new();
-    api.closing(request, &mut tail);
+    api.closing(endpoint, request, form, &mut tail);
     tail.extend_from_slice(b"]}");
     chunks.push(tail.into());
     Ok(chunks)
@@ -77,11 +77,11 @@ fn list<A: Api>(
         // A form for one call: keeping it would push out what the next call needs.
         let mut out = Vec::new();
         for index in 0..messages.len() {
-            encoder.encode(messages, index, request.cache.messages.contains(&index), &mut out);
+            encoder.encode(messages, index, api.marks(request).contains(&index), &mut out);
         }
         chunks.push(out.into());
     } else {
-        chunks.extend(kept.history.encode(&encoder, messages, &request.cache.messages));
+        chunks.extend(kept.history.encode(&encoder, messages, api.marks(request)));
     }
     // The comma before the first item of all.
     if let Some(chunk) = chunks.iter_mut().skip(first).find(|chunk| !chunk.is_empty())

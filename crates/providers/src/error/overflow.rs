@@ -30,7 +30,7 @@ const SENTENCES: &[&str] = &[
     "the request exceeds the available context size",
     // Gemini
     "input token count ({used}) exceeds the maximum number of tokens allowed ({limit})",
-    "input token count * exceeds the maximum",
+    "input token count*exceeds the maximum",
     // Groq, Together
     "reduce the length of the messages",
     // Ollama, and its cloud

@@ -252,3 +252,6 @@ impl Test {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
