@@ -72,7 +72,10 @@ impl ArgumentCheck {
         }
         #[cfg(feature = "jsonschema")]
         if let Some(full) = &self.full {
-            return full.check(arguments);
+            // The full validator decides; the subset has the better words for what it knows.
+            return full
+                .check(arguments)
+                .map_err(|wrong| subset::check(&self.schema, arguments).err().unwrap_or(wrong));
         }
         subset::check(&self.schema, arguments)
     }
