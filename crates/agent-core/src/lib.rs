@@ -32,6 +32,7 @@ pub mod state;
 pub mod handle;
 pub mod run;
 pub mod agent;
+pub mod prelude;
 
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]

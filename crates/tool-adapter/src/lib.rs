@@ -1,3 +1,6 @@
 //! The only place where neighbours meet: skills and MCP tools become ordinary tools of the agent loop.
 
 pub mod naming;
+#[cfg(feature = "mcp")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+pub mod mcp;

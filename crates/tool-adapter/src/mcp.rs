@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use haversack_agent_core::prelude::*;
-use haversack_agent_core::tool_context::ToolContext;
 use haversack_mcp_client::protocol::{ToolInfo, ToolResult as McpResult};
 use haversack_mcp_client::{Client, Error as McpError, ToolCall};
 use serde_json::Value;
@@ -46,7 +45,7 @@ impl McpServer {
 }
 
 /// What a set of servers gives to an agent.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[non_exhaustive]
 pub struct McpTools {
     /// The tools: servers by name, each one's tools in its own order.
@@ -55,6 +54,16 @@ pub struct McpTools {
     pub section: Option<String>,
     /// Tools that were left out, and schemas that were mended.
     pub problems: Vec<McpToolProblem>,
+}
+
+impl fmt::Debug for McpTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.tools.iter().map(|tool| &tool.spec().name).collect();
+        f.debug_struct("McpTools")
+            .field("tools", &names)
+            .field("problems", &self.problems)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Something about a tool that the host should know.
@@ -152,7 +161,9 @@ impl McpTool {
             let report = std::pin::pin!(progress.next());
             match futures_util::future::select(&mut answer, report).await {
                 futures_util::future::Either::Left((answer, _)) => return answer,
-                futures_util::future::Either::Right((Some(report), _)) => context.progress(progress_text(&report)),
+                futures_util::future::Either::Right((Some(report), _)) => {
+                    context.progress(progress_text(&report));
+                }
                 futures_util::future::Either::Right((None, _)) => return answer.await,
             }
         }
@@ -176,7 +187,10 @@ impl Tool for McpTool {
 fn description(server: &McpServer, info: &ToolInfo) -> String {
     let told = [&info.description, &info.title, &info.annotations.title];
     let told = told.into_iter().flatten().map(|t| t.trim()).find(|t| !t.is_empty());
-    told.map_or_else(|| format!("The tool `{}` of the MCP server `{}`.", info.name, server.name), str::to_owned)
+    told.map_or_else(
+        || format!("The tool `{}` of the MCP server `{}`.", info.name, server.name),
+        str::to_owned,
+    )
 }
 
 fn tool_error(error: &McpError) -> ToolError {

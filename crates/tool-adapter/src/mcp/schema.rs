@@ -22,7 +22,8 @@ pub(super) struct Schema {
 pub(super) fn for_model(original: &Arc<Value>) -> Result<Schema, String> {
     within_bounds(original)?;
     let Value::Object(object) = &**original else {
-        let mended = (!original.is_null()).then(|| "its schema is no object; it is offered without parameters".to_owned());
+        let mended = (!original.is_null())
+            .then(|| "its schema is no object; it is offered without parameters".to_owned());
         return Ok(Schema { schema: empty(), mended });
     };
     let is_object = match object.get("type") {
@@ -56,7 +57,9 @@ fn within_bounds(schema: &Value) -> Result<(), String> {
     while let Some((value, depth)) = open.pop() {
         nodes += 1;
         if depth > MAX_SCHEMA_DEPTH {
-            return Err(format!("its schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; it is left out"));
+            return Err(format!(
+                "its schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; it is left out"
+            ));
         }
         if nodes > MAX_SCHEMA_NODES {
             return Err(format!("its schema holds more than {MAX_SCHEMA_NODES} values; it is left out"));
@@ -78,17 +81,27 @@ mod tests {
     fn a_schema_passes_as_it_is_but_for_what_every_provider_refuses() {
         let empty = json!({"type": "object", "properties": {}});
         for (given, offered, mended) in [
-            (json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}, "additionalProperties": false}),
-             json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}, "additionalProperties": false}), false),
-            (json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"$schema": {"type": "string"}}}),
-             json!({"type": "object", "properties": {"$schema": {"type": "string"}}}), false),
+            (
+                json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}, "additionalProperties": false}),
+                json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}, "additionalProperties": false}),
+                false,
+            ),
+            (
+                json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"$schema": {"type": "string"}}}),
+                json!({"type": "object", "properties": {"$schema": {"type": "string"}}}),
+                false,
+            ),
             (json!({}), empty.clone(), false),
             (json!({"type": "object"}), empty.clone(), false),
-            (json!({"type": ["object", "null"], "properties": {"a": {}}}), json!({"type": "object", "properties": {"a": {}}}), false),
+            (
+                json!({"type": ["object", "null"], "properties": {"a": {}}}),
+                json!({"type": "object", "properties": {"a": {}}}),
+                false,
+            ),
             (Value::Null, empty.clone(), false),
             (json!(true), empty.clone(), true),
             (json!([1]), empty.clone(), true),
-            (json!({"type": "string"}), empty.clone(), true),
+            (json!({"type": "string"}), empty, true),
         ] {
             let schema = for_model(&Arc::new(given.clone())).unwrap();
             assert_eq!((&*schema.schema, schema.mended.is_some()), (&offered, mended), "{given}");

@@ -27,7 +27,8 @@ pub(super) fn text(servers: Vec<&McpServer>) -> Option<String> {
 }
 
 fn note(server: &str, instructions: &str) -> Option<String> {
-    let told: String = instructions.trim().chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let told: String =
+        instructions.trim().chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     if told.is_empty() {
         return None;
     }

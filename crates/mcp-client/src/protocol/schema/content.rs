@@ -58,7 +58,7 @@ impl Media {
 }
 
 /// A resource inside a result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmbeddedResource {
     /// The resource.

@@ -1,0 +1,124 @@
+//! The `skill` tool: levels 2 and 3 of disclosure, for the model to call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use haversack_agent_core::prelude::*;
+use haversack_skills::{LoadError, Reader};
+use serde_json::{Value, json};
+
+/// The name of the tool.
+pub const SKILL_TOOL: &str = "skill";
+
+/// Hands skills to the model: a body, a bundled file, or a search over all of them. Reads only, so it never asks.
+///
+/// One tool belongs to one run: its [`Reader`] remembers what the model has seen. It is made only where there is a
+/// skill to load ([`SkillTool::for_reader`] gives `None` otherwise), so that a host without skills sends the same
+/// bytes as one without this crate.
+#[derive(Clone)]
+pub struct SkillTool {
+    spec: ToolSpec,
+    reader: Arc<Reader>,
+}
+
+impl SkillTool {
+    /// A tool over what this reader may hand out; `None` when that is nothing.
+    pub fn for_reader(reader: Arc<Reader>) -> Option<Self> {
+        let usable = reader.snapshot().skills().any(|skill| skill.is_for_model());
+        let spec = ToolSpec::new(SKILL_TOOL, DESCRIPTION).with_schema(schema()).read_only();
+        usable.then_some(Self { spec, reader })
+    }
+
+    /// What was offered and loaded so far.
+    pub fn reader(&self) -> &Arc<Reader> {
+        &self.reader
+    }
+
+    fn answer(&self, asked: &Asked<'_>) -> Result<ToolOutput, ToolError> {
+        let text = match *asked {
+            Asked { search: Some(query), .. } => return Ok(self.reader.search(query).text.into()),
+            Asked { name: None, .. } => {
+                return Err(ToolError::invalid_arguments("give the `name` of a skill, or words to `search` for"));
+            }
+            Asked { name: Some(name), resource: Some("." | "./" | ""), .. } => {
+                self.reader.files(name).map(|files| files.text)
+            }
+            Asked { name: Some(name), resource: Some(path), page, .. } => {
+                self.reader.resource(name, path, page).map(|reply| reply.text)
+            }
+            Asked { name: Some(name), page, .. } => self.reader.load(name, page).map(|reply| reply.text),
+        };
+        text.map(ToolOutput::text).map_err(|error| tool_error(&error))
+    }
+}
+
+impl fmt::Debug for SkillTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillTool").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, arguments: Value, _context: ToolContext) -> Result<ToolOutput, ToolError> {
+        self.answer(&Asked::read(&arguments)?)
+    }
+}
+
+/// The arguments of a call.
+struct Asked<'a> {
+    name: Option<&'a str>,
+    resource: Option<&'a str>,
+    page: usize,
+    search: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(arguments: &'a Value) -> Result<Self, ToolError> {
+        let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+        let page = match arguments.get("page") {
+            None | Some(Value::Null) => Some(1),
+            Some(page) => page.as_u64().and_then(|p| usize::try_from(p).ok()).filter(|p| *p > 0),
+        };
+        let page = page.ok_or_else(|| ToolError::invalid_arguments("`page` must be a whole number from 1"))?;
+        let name = text("name").map(str::trim).filter(|n| !n.is_empty());
+        let search = text("search").map(str::trim).filter(|s| !s.is_empty() && name.is_none());
+        Ok(Self { name, resource: text("resource"), page, search })
+    }
+}
+
+const DESCRIPTION: &str = "Loads the full instructions of a skill by its name: once per conversation, and before you do \
+    the work that it covers. With `resource`, reads a file that the skill refers to, only when you need it. With \
+    `search` instead of a name, finds skills that are not in the list. Long texts come in pages.";
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The name of the skill, as listed."},
+            "resource": {
+                "type": "string",
+                "description": "A file of the skill, relative to its folder; `.` lists the files."
+            },
+            "page": {"type": "integer", "minimum": 1, "description": "Which page of a long text. Default 1."},
+            "search": {"type": "string", "description": "Words to find a skill by, instead of a name."}
+        }
+    })
+}
+
+fn tool_error(error: &LoadError) -> ToolError {
+    let kind = match error {
+        LoadError::Io { .. } => ToolErrorKind::Failed,
+        _ => ToolErrorKind::InvalidArguments,
+    };
+    let cause = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+    ToolError::new(kind, format!("{error}{cause}"))
+}
+
+#[cfg(test)]
+mod tests;
