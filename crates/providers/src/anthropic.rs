@@ -21,6 +21,7 @@ use crate::api::{self, Api, Form, Framing};
 use crate::encode::EncodeMessage;
 use crate::endpoint::Endpoint;
 use crate::json as write;
+use crate::listing::{self, Page};
 use crate::names;
 use crate::provider::Provider;
 use crate::secret::Secret;
@@ -263,6 +264,21 @@ impl Api for AnthropicMessages {
             endpoint.limits.max_answer_bytes,
             Arc::clone(&request.tools),
         )
+    }
+
+    fn list_url(&self, endpoint: &Endpoint, from: Option<&str>) -> String {
+        let base = &endpoint.base_url;
+        let base = base.strip_suffix("/v1").unwrap_or(base);
+        let from = from.map(|id| format!("&after_id={}", listing::query(id))).unwrap_or_default();
+        format!("{base}/v1/models?limit=1000{from}")
+    }
+
+    fn list_page(&self, body: &Value) -> Page {
+        let mut page = Page::read(body, "data", listing::openai_shape);
+        if body.get("has_more") == Some(&Value::Bool(true)) {
+            page.next = listing::text(body, "last_id");
+        }
+        page
     }
 
     /// A signature that the server cannot verify is a refusal for good: the history goes out once without thinking.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::accumulate::Accumulator;
 use crate::encode::EncodeMessage;
 use crate::endpoint::Endpoint;
+use crate::listing::{self, Page};
 use crate::secret::Secret;
 
 /// How a stream is cut into events.
@@ -94,6 +95,17 @@ pub(crate) trait Api: Send + Sync + Sized + 'static {
 
     /// The reader of one answer.
     fn accumulator(&self, endpoint: &Endpoint, request: &ModelRequest) -> Self::Accumulator;
+
+    /// The address of the list of models, from a page on.
+    fn list_url(&self, endpoint: &Endpoint, from: Option<&str>) -> String {
+        let _ = from;
+        format!("{}/models", endpoint.base_url)
+    }
+
+    /// Reads a page of the list of models.
+    fn list_page(&self, body: &Value) -> Page {
+        Page::read(body, "data", listing::openai_shape)
+    }
 
     /// Another form of the request, if that is what the server's refusal asks for.
     fn adapt(&self, request: &ModelRequest, error: &ModelError, form: Form) -> Option<Form> {

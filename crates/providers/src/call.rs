@@ -1,6 +1,7 @@
 //! The driver of a call, the same for every API: request out, bytes in, events out, and the bounds on time and size.
 
 mod body;
+pub(crate) mod list;
 mod read;
 mod timer;
 

@@ -22,6 +22,7 @@ use crate::gemini::decode::Decoder;
 pub use crate::gemini::encode::SchemaForm;
 use crate::gemini::encode::Voice;
 use crate::json as write;
+use crate::listing::{self, ListedModel, Page};
 use crate::names;
 use crate::provider::Provider;
 use crate::secret::Secret;
@@ -160,6 +161,17 @@ impl Api for GeminiApi {
         )
     }
 
+    fn list_url(&self, endpoint: &Endpoint, from: Option<&str>) -> String {
+        let from = from.map(|token| format!("&pageToken={}", listing::query(token))).unwrap_or_default();
+        format!("{}?pageSize=1000{from}", models_url(&endpoint.base_url))
+    }
+
+    fn list_page(&self, body: &Value) -> Page {
+        let mut page = Page::read(body, "models", listed);
+        page.next = listing::text(body, "nextPageToken");
+        page
+    }
+
     /// Signatures that the server cannot verify are left out once, and calls go with the stand-in for them.
     fn adapt(&self, _request: &ModelRequest, error: &ModelError, form: Form) -> Option<Form> {
         let message = error.message.to_ascii_lowercase();
@@ -207,6 +219,21 @@ impl GeminiApi {
         }
         config
     }
+}
+
+/// A model that generates: the list holds those for embedding and others too.
+fn listed(model: &Value) -> Option<ListedModel> {
+    let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);
+    if methods.is_some_and(|methods| !methods.iter().any(|method| method == "generateContent")) {
+        return None;
+    }
+    let id = listing::text(model, "name")?;
+    Some(ListedModel {
+        id: id.strip_prefix("models/").map_or_else(|| id.clone(), str::to_owned),
+        name: listing::text(model, "displayName"),
+        context_window: model.get("inputTokenLimit").and_then(Value::as_u64),
+        max_output_tokens: model.get("outputTokenLimit").and_then(Value::as_u64),
+    })
 }
 
 /// The address under which models are.

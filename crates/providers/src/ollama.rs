@@ -12,12 +12,14 @@ use haversack_agent_core::model::{
 };
 use haversack_agent_core::tool::ToolSpec;
 use haversack_http::HttpClient;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::{self, Api, Form, Framing};
+use crate::call::list;
 use crate::encode::EncodeMessage;
 use crate::endpoint::Endpoint;
-use crate::json;
+use crate::json as write;
+use crate::listing::{self, ListedModel, Page};
 use crate::ollama::decode::Decoder;
 use crate::provider::Provider;
 
@@ -102,6 +104,55 @@ impl Provider<OllamaApi> {
     }
 }
 
+impl Provider<OllamaApi> {
+    /// Asks the server what this model can do. A host that sees no tools there saves itself a call that fails.
+    ///
+    /// # Errors
+    ///
+    /// As a call has them; kind `NotFound` when the server does not have the model.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives the request up; nothing else happens.
+    pub async fn details(&self) -> Result<OllamaDetails, ModelError> {
+        let url = format!("{}/api/show", root(&self.endpoint));
+        let question = json!({"model": self.endpoint.model()});
+        let answer =
+            list::ask(&*self.api, &self.endpoint, url, Some(&question)).await.map_err(|error| *error)?;
+        Ok(OllamaDetails::read(&answer))
+    }
+}
+
+/// What an Ollama server tells of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OllamaDetails {
+    /// What it can do, in Ollama's words: `completion`, `tools`, `thinking`, `vision` and so on. Empty on servers that do
+    /// not tell.
+    pub capabilities: Vec<String>,
+    /// Tokens that the model was made for. The server's window is smaller unless `num_ctx` says otherwise.
+    pub context_length: Option<u64>,
+}
+
+impl OllamaDetails {
+    fn read(answer: &Value) -> Self {
+        let texts = answer.get("capabilities").and_then(Value::as_array).into_iter().flatten();
+        let info = answer.get("model_info").and_then(Value::as_object);
+        Self {
+            capabilities: texts.filter_map(Value::as_str).map(str::to_owned).collect(),
+            context_length: info
+                .into_iter()
+                .flatten()
+                .find_map(|(key, value)| key.ends_with(".context_length").then(|| value.as_u64())?),
+        }
+    }
+
+    /// Whether the model can do this.
+    pub fn can(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|has| has == capability)
+    }
+}
+
 impl Model for Provider<OllamaApi> {
     fn info(&self) -> ModelInfo {
         Self::info(self)
@@ -121,8 +172,7 @@ impl Api for OllamaApi {
     const LIST: &'static str = "messages";
 
     fn url(&self, endpoint: &Endpoint) -> String {
-        let base = &endpoint.base_url;
-        format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
+        format!("{}/api/chat", root(endpoint))
     }
 
     fn fields(
@@ -188,6 +238,26 @@ impl Api for OllamaApi {
             Arc::clone(&request.tools),
         )
     }
+
+    fn list_url(&self, endpoint: &Endpoint, _from: Option<&str>) -> String {
+        format!("{}/api/tags", root(endpoint))
+    }
+
+    fn list_page(&self, body: &Value) -> Page {
+        Page::read(body, "models", listed)
+    }
+}
+
+/// The address of the server, which may have been given with the folder of its API.
+fn root(endpoint: &Endpoint) -> &str {
+    let base = &endpoint.base_url;
+    base.strip_suffix("/api").unwrap_or(base)
+}
+
+/// A model of `/api/tags`. It does not tell the window; `num_ctx` decides that anyway.
+fn listed(model: &Value) -> Option<ListedModel> {
+    let id = listing::text(model, "model").or_else(|| listing::text(model, "name"))?;
+    Some(ListedModel { id, name: listing::text(model, "name"), ..ListedModel::default() })
 }
 
 impl OllamaApi {
@@ -197,8 +267,8 @@ impl OllamaApi {
         let options = [
             ("num_ctx", self.num_ctx.map(Value::from)),
             ("num_predict", asked.max_output_tokens.map(Value::from)),
-            ("temperature", asked.temperature.map(json::float)),
-            ("top_p", asked.top_p.map(json::float)),
+            ("temperature", asked.temperature.map(write::float)),
+            ("top_p", asked.top_p.map(write::float)),
             ("stop", stop.map(|stop| stop.clone().into())),
         ];
         options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haversack_agent_core::model::{ModelInfo, ModelRequest, ModelStream};
+use haversack_agent_core::model::{ModelError, ModelInfo, ModelRequest, ModelStream};
 use haversack_http::HttpClient;
 use serde_json::Value;
 
 use crate::api::{self, Api};
-use crate::call::{Call, Kept};
+use crate::call::{Call, Kept, list};
 use crate::endpoint::{Endpoint, Limits, Timeouts};
+use crate::listing::ListedModel;
 use crate::secret::Secret;
 
 /// One model behind one API. Cheap to clone; clones share what is kept of encoded histories.
@@ -162,6 +163,20 @@ impl<A: Api> Provider<A> {
     /// word to the issuer of its seal and to nobody else.
     pub fn issuer(&self) -> Arc<str> {
         api::issuer::<A>(&self.endpoint)
+    }
+
+    /// Asks the server what models it has, whichever model this is. In the server's order; of a list without end the first
+    /// 20,000.
+    ///
+    /// # Errors
+    ///
+    /// As a call has them. A server without such a list answers with kind `NotFound`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives the request up; nothing else happens.
+    pub async fn list_models(&self) -> Result<Vec<ListedModel>, ModelError> {
+        list::models(&*self.api, &self.endpoint).await.map_err(|error| *error)
     }
 
     pub(crate) fn call(&self, request: ModelRequest) -> ModelStream<'_> {
