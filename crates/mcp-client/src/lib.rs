@@ -2,10 +2,10 @@
 
 pub mod visible;
 pub mod environment;
+pub mod protocol;
 pub mod config;
 pub mod fingerprint;
 pub mod consent;
-pub mod protocol;
 pub mod process;
 mod error;
 mod events;
@@ -15,6 +15,7 @@ mod handlers;
 mod options;
 mod call;
 mod client;
+pub mod manager;
 
 pub use call::{ProgressStream, ToolCall};
 pub use client::Client;
@@ -38,4 +39,5 @@ const _: () = {
     crosses_threads::<Client>();
     crosses_threads::<Error>();
     crosses_threads::<Events>();
+    crosses_threads::<manager::Manager>();
 };
