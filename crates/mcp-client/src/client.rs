@@ -384,6 +384,16 @@ impl Client {
         self.handle.connection.exit()
     }
 
+    /// Whether requests can be made: not any more once the server has gone or the connection has ended.
+    pub fn is_open(&self) -> bool {
+        self.exit().is_none() && self.handle.connection.with_machine(|machine| machine.is_ready())
+    }
+
+    /// Tells the server to terminate, here and now and without a runtime; what follows is left to the tasks.
+    pub(crate) fn abandon(&self) {
+        self.handle.connection.abandon();
+    }
+
     /// Waits until the connection has ended, by whomever.
     ///
     /// # Cancel safety

@@ -57,7 +57,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 pub use entry::{
-    ConfiguredServer, EraSetting, HttpConfig, Origin, ServerConfig, StdioConfig, ToolFilter, TransportConfig,
+    ConfiguredServer, HttpConfig, Origin, ServerConfig, StdioConfig, ToolFilter, TransportConfig,
 };
 pub use parse::{MAX_FILE_BYTES, MAX_SERVERS};
 pub use problem::{Problem, ProblemKind};

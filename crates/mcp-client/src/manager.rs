@@ -167,8 +167,7 @@ impl Manager {
     pub fn new(options: ManagerOptions) -> Self {
         let eras = Arc::new(Mutex::new(options.eras));
         let connector = Connector::new(Arc::clone(&eras));
-        let supervisor =
-            Supervisor::new(connector, options.clock, options.backoff, options.starts_at_once);
+        let supervisor = Supervisor::new(connector, options.clock, options.backoff, options.starts_at_once);
         let (client, environment) = (options.client, options.environment);
         Self { inner: Arc::new(Inner { supervisor, client, environment, eras, config: Mutex::new(None) }) }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::protocol::EraChoice;
 use crate::visible::visible;
 
 /// The longest time that a setting may ask for: one day. Longer is most often a wrong unit.
@@ -66,7 +67,7 @@ pub struct ServerConfig {
     /// How long a call may take however much progress it reports. `None`: the client's default.
     pub max_call_time: Option<Duration>,
     /// Which revisions of MCP to speak.
-    pub era: EraSetting,
+    pub era: EraChoice,
     /// Which of its tools may be used.
     pub tools: ToolFilter,
 }
@@ -82,7 +83,7 @@ impl ServerConfig {
             start_timeout: None,
             call_timeout: None,
             max_call_time: None,
-            era: EraSetting::Auto,
+            era: EraChoice::Auto,
             tools: ToolFilter::default(),
         }
     }
@@ -130,7 +131,7 @@ impl ServerConfig {
 
     /// Sets which revisions of MCP to speak.
     #[must_use]
-    pub const fn with_era(mut self, era: EraSetting) -> Self {
+    pub const fn with_era(mut self, era: EraChoice) -> Self {
         self.era = era;
         self
     }
@@ -277,19 +278,6 @@ impl fmt::Debug for HttpConfig {
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .finish()
     }
-}
-
-/// Which revisions of MCP a server is spoken to in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EraSetting {
-    /// Ask with `server/discover`, fall back to the handshake, and remember the answer.
-    #[default]
-    Auto,
-    /// Revisions with a handshake, 2024-11-05 to 2025-11-25; never probed.
-    Legacy,
-    /// Revisions without one, from 2026-07-28.
-    Modern,
 }
 
 /// Which of a server's tools may be used, by the names that the server gives them.

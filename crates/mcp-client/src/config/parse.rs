@@ -8,9 +8,10 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::config::entry::{
-    EraSetting, HttpConfig, MAX_TIMEOUT, Origin, ServerConfig, StdioConfig, ToolFilter, TransportConfig,
+    HttpConfig, MAX_TIMEOUT, Origin, ServerConfig, StdioConfig, ToolFilter, TransportConfig,
 };
 use crate::config::problem::{Problem, ProblemKind};
+use crate::protocol::EraChoice;
 use crate::visible::short;
 
 /// The most bytes that a configuration file may have. Real ones have a few kilobytes; the bound keeps a hostile
@@ -308,11 +309,11 @@ fn milliseconds(value: &Value) -> Result<Duration, &'static str> {
     Ok(limit)
 }
 
-fn era(value: &Value) -> Result<EraSetting, &'static str> {
+fn era(value: &Value) -> Result<EraChoice, &'static str> {
     match value.as_str() {
-        Some("auto") => Ok(EraSetting::Auto),
-        Some("legacy") => Ok(EraSetting::Legacy),
-        Some("modern") => Ok(EraSetting::Modern),
+        Some("auto") => Ok(EraChoice::Auto),
+        Some("legacy") => Ok(EraChoice::Legacy),
+        Some("modern") => Ok(EraChoice::Modern),
         _ => Err("must be \"auto\", \"legacy\" or \"modern\""),
     }
 }

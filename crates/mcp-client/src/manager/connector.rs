@@ -138,8 +138,7 @@ impl Connect for Connector {
             .args(&entry.args)
             .envs(launch.environment.iter())
             .current_dir(&entry.cwd);
-        let client =
-            Client::start(&command, self.options_for(&launch)).await.map_err(StartError::Client)?;
+        let client = Client::start(&command, self.options_for(&launch)).await.map_err(StartError::Client)?;
         self.remember(&launch, client.info().era);
         Ok(client)
     }

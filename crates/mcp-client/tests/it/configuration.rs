@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use haversack_mcp_client::config::{
-    Config, EraSetting, MAX_SERVERS, Origin, ProblemKind, ServerConfig, ToolFilter, TransportConfig,
+    Config, MAX_SERVERS, Origin, ProblemKind, ServerConfig, ToolFilter, TransportConfig,
 };
+use haversack_mcp_client::protocol::EraChoice;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ fn every_field_of_an_entry_is_read() {
     assert_eq!(entry.start_timeout, Some(Duration::from_secs(5)));
     assert_eq!(entry.call_timeout, Some(Duration::from_micros(1_500_500)));
     assert_eq!(entry.max_call_time, Some(Duration::from_secs(60)));
-    assert_eq!(entry.era, EraSetting::Legacy);
+    assert_eq!(entry.era, EraChoice::Legacy);
     assert!(entry.tools.allows("a") && !entry.tools.allows("b") && !entry.tools.allows("c"));
 }
 
