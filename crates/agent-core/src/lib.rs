@@ -15,6 +15,7 @@ pub mod output;
 pub mod cancel;
 pub mod inbox;
 pub mod tool_context;
+pub mod tool_fn;
 pub mod clock;
 pub mod retry;
 pub mod limits;
