@@ -2,11 +2,16 @@
 
 use crate::node::Position;
 
-/// Where each line of a text begins, so that many positions can be had for little.
+/// Bytes between two places whose count of characters is remembered.
+const STRIDE: usize = 256;
+
+/// Where each line of a text begins, so that each of many positions can be had for little, however long a line is.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
-    text: &'a str,
+    bytes: &'a [u8],
     starts: Vec<usize>,
+    /// Characters before each multiple of [`STRIDE`].
+    characters: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
@@ -19,15 +24,32 @@ impl<'a> Lines<'a> {
                 starts.push(index + 1);
             }
         }
-        Self { text, starts }
+        let mut characters = vec![0];
+        let mut sum = 0;
+        for chunk in bytes.chunks(STRIDE) {
+            sum += count(chunk);
+            characters.push(sum);
+        }
+        Self { bytes, starts, characters }
     }
 
     /// The position of the byte `offset`.
     pub(crate) fn position(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or_default();
-        let before = self.text.as_bytes().get(start..offset).unwrap_or_default();
-        let column = before.iter().filter(|byte| (**byte & 0xC0) != 0x80).count() + 1;
+        let column = self.before(offset).saturating_sub(self.before(start)) + 1;
         Position::new(offset as u32, line as u32, column as u32)
     }
+
+    /// Characters before the byte `offset`.
+    fn before(&self, offset: usize) -> usize {
+        let stride = offset / STRIDE;
+        let known = self.characters.get(stride).copied().unwrap_or_default();
+        known + count(self.bytes.get(stride * STRIDE..offset).unwrap_or_default())
+    }
+}
+
+/// Characters that begin in `bytes`.
+fn count(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }

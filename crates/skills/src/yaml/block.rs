@@ -40,6 +40,18 @@ struct Key<'a> {
     start: Position,
     /// Whether the reader stands on a colon that belongs to it.
     has_colon: bool,
+    /// Whether it is a `? key`, or empty: then a collection may begin behind its colon.
+    is_explicit: bool,
+}
+
+impl<'a> Key<'a> {
+    const fn implicit(text: Cow<'a, str>, start: Position) -> Self {
+        Self { text, start, has_colon: true, is_explicit: false }
+    }
+
+    const fn empty(start: Position) -> Self {
+        Self { text: Cow::Borrowed(""), start, has_colon: true, is_explicit: true }
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -53,13 +65,15 @@ impl<'a> Reader<'a> {
         }
         let root = if self.at_document_mark() && self.peek() == b'-' {
             self.pos += 3;
-            Some(self.value(Parent::Document, 0)?)
+            Some(self.value(Parent::Document, false, 0)?)
         } else if self.directives {
             return Err(
                 self.fault(Code::SecondDocument, "a % directive needs a --- line behind it; take it out")
             );
-        } else if self.is_at_end() || self.at_document_mark() {
-            None
+        } else if self.is_at_end() {
+            return Ok(None);
+        } else if self.at_document_mark() {
+            return Err(self.fault(Code::SecondDocument, SECOND_DOCUMENT));
         } else {
             Some(self.block_node(Parent::Document, true, 0)?)
         };
@@ -85,15 +99,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the value behind a colon, a dash or a `---`.
-    fn value(&mut self, parent: Parent, depth: usize) -> Result<Node<'a>, Fault> {
+    /// Reads the value behind a colon, a dash or a `---`. `may_nest`: a block collection may begin on the same line.
+    fn value(&mut self, parent: Parent, may_nest: bool, depth: usize) -> Result<Node<'a>, Fault> {
         let empty_at = self.here();
         let tab = self.skip_blanks();
         if self.at_line_rest() {
             return self.value_below(parent, empty_at, depth);
         }
-        let may_nest = matches!(parent, Parent::Dash(_)) && !tab;
-        self.block_node(parent, may_nest, depth)
+        self.block_node(parent, may_nest && !tab, depth)
     }
 
     /// Reads a value that begins on a later line, or finds that there is none.
@@ -107,6 +120,9 @@ impl<'a> Reader<'a> {
             }
             if parent == Parent::Key(column) && self.at_indicator(b'-') {
                 return self.block_list(column, true, depth);
+            }
+            if parent == Parent::Key(column) && matches!(self.peek(), b'|' | b'>') {
+                return self.block_node(parent, false, depth);
             }
         }
         self.count(depth)?;
@@ -129,6 +145,9 @@ impl<'a> Reader<'a> {
             b'-' if self.at_indicator(b'-') => {
                 self.may_start(can_start, "a list cannot begin on this line")?;
                 self.block_list(column, false, depth)
+            }
+            b':' if may_nest && !is_bare && self.at_indicator(b':') => {
+                self.block_map(column, start, Some(Key::empty(start)), depth)
             }
             b'?' | b':' if self.at_indicator(self.peek()) => {
                 self.may_start(can_start, "a mapping cannot begin on this line")?;
@@ -216,7 +235,7 @@ impl<'a> Reader<'a> {
             return Err(self.fault(Code::KeyTooLong, crate::yaml::flow::KEY_TOO_LONG));
         }
         match node.into_content() {
-            Content::Scalar(text, _) => Ok(Key { text, start, has_colon: true }),
+            Content::Scalar(text, _) => Ok(Key::implicit(text, start)),
             _ => Err(self.fault_at(
                 Code::KeyNotText,
                 start.offset as usize,
@@ -247,7 +266,7 @@ impl<'a> Reader<'a> {
         let mut end = self.pos;
         loop {
             self.pos += 1;
-            items.push(self.value(Parent::Dash(column), depth + 1)?);
+            items.push(self.value(Parent::Dash(column), true, depth + 1)?);
             end = end.max(items.last().map_or(end, |item| item.span().end));
             self.next_in_block()?;
             if self.is_at_end() || self.indent() < column || self.at_document_mark() {
@@ -284,7 +303,7 @@ impl<'a> Reader<'a> {
                 Some(key) => key,
                 None => self.block_key(column, depth)?,
             };
-            let value = self.entry_value(column, key.has_colon, depth)?;
+            let value = self.entry_value(column, &key, depth)?;
             end = end.max(value.span().end);
             entries.push(Entry { key: key.text, key_start: key.start, value });
             self.next_in_block()?;
@@ -300,21 +319,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the colon and what follows it; after a `? key` both may be missing.
-    fn entry_value(&mut self, column: usize, has_colon: bool, depth: usize) -> Result<Node<'a>, Fault> {
-        if !has_colon {
+    fn entry_value(&mut self, column: usize, key: &Key<'a>, depth: usize) -> Result<Node<'a>, Fault> {
+        if !key.has_colon {
             self.count(depth + 1)?;
             let at = self.here();
             return Ok(self.node(Content::Scalar(Cow::Borrowed(""), Type::Null), at));
         }
         self.pos += 1;
-        self.value(Parent::Key(column), depth + 1)
+        self.value(Parent::Key(column), key.is_explicit, depth + 1)
     }
 
     /// Reads one key and steps to its colon.
     fn block_key(&mut self, column: usize, depth: usize) -> Result<Key<'a>, Fault> {
         let start = self.here();
         match self.peek() {
-            b':' if self.at_indicator(b':') => Ok(Key { text: Cow::Borrowed(""), start, has_colon: true }),
+            b':' if self.at_indicator(b':') => Ok(Key::empty(start)),
             b'?' if self.at_indicator(b'?') => self.explicit_key(column, depth),
             b'-' if self.at_indicator(b'-') => {
                 Err(self.fault(Code::BadIndentation, "a list item cannot stand among keys; indent it"))
@@ -323,7 +342,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let properties = self.properties()?;
                 if !properties.is_empty() && self.at_indicator(b':') {
-                    return Ok(Key { text: Cow::Borrowed(""), start, has_colon: true });
+                    return Ok(Key::empty(start));
                 }
                 let node = self.key_node(depth)?;
                 if !self.at_key_colon(Surroundings::Block(0)) {
@@ -354,7 +373,7 @@ impl<'a> Reader<'a> {
     /// `? key`, any node whose value is a scalar.
     fn explicit_key(&mut self, column: usize, depth: usize) -> Result<Key<'a>, Fault> {
         self.pos += 1;
-        let node = self.value(Parent::Dash(column), depth + 1)?;
+        let node = self.value(Parent::Dash(column), true, depth + 1)?;
         self.next_in_block()?;
         if self.indent() > column && !self.is_at_end() {
             return Err(self.fault(Code::BadIndentation, BAD_INDENTATION));
@@ -362,7 +381,7 @@ impl<'a> Reader<'a> {
         let has_colon = self.indent() == column && self.at_indicator(b':');
         let start = node.position();
         match node.into_content() {
-            Content::Scalar(text, _) => Ok(Key { text, start, has_colon }),
+            Content::Scalar(text, _) => Ok(Key { text, start, has_colon, is_explicit: true }),
             _ => Err(Fault {
                 code: Code::KeyNotText,
                 at: start,

@@ -117,10 +117,13 @@ impl<'a> Reader<'a> {
 
     /// `!`, `!word`, `!!word`, `!<uri>`; `!handle!word` only where a directive could have declared the handle.
     fn is_right_tag(&self, tag: &str, verbatim: bool, end: usize) -> bool {
-        if verbatim {
-            return tag.len() > 3
-                && tag.ends_with('>')
-                && (is_space(self.at(end)) || is_flow_mark(self.at(end)));
+        let is_ended = is_space(self.at(end)) || matches!(self.at(end), b',' | b']' | b'}');
+        let uri = tag.strip_prefix("!<").and_then(|rest| rest.strip_suffix('>'));
+        let named = if verbatim { uri.filter(|uri| !uri.is_empty()) } else { tag.get(1..) };
+        let is_named = named
+            .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || is_tag_mark(byte)));
+        if verbatim || !is_named || !is_ended {
+            return is_named && is_ended;
         }
         let word = tag.strip_prefix("!!").or_else(|| tag.strip_prefix('!')).unwrap_or(tag);
         match word.split_once('!') {
@@ -128,4 +131,33 @@ impl<'a> Reader<'a> {
             None => tag != "!!",
         }
     }
+}
+
+/// What may stand in a tag beside letters and digits (YAML 1.2, production 39).
+const fn is_tag_mark(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'%' | b'#'
+            | b';'
+            | b'/'
+            | b'?'
+            | b':'
+            | b'@'
+            | b'&'
+            | b'='
+            | b'+'
+            | b'$'
+            | b','
+            | b'_'
+            | b'.'
+            | b'!'
+            | b'~'
+            | b'*'
+            | b'\''
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'-'
+    )
 }
