@@ -60,7 +60,10 @@ impl<'a> Reader<'a> {
             return Ok(item.node);
         }
         let is_long = self.slice(start.offset as usize, end).chars().nth(MAX_KEY_CHARS).is_some();
-        if start.line != self.line() || is_long {
+        if start.line != self.line() {
+            return Err(self.bad_flow("a comma or ] is missing before this colon"));
+        }
+        if is_long {
             return Err(self.fault(Code::KeyTooLong, KEY_TOO_LONG));
         }
         self.count(depth)?;
