@@ -5,7 +5,7 @@ use haversack_skills::document::{Document, ParseOptions, Reason, Rung};
 use serde_json::{Value, json};
 
 /// A front matter, and the code, line and column of what is wrong with it.
-const FAULTS: &[(&str, Code, u32, u32)] = &[(&str, Code, u32, u32)] = &[
+const FAULTS: &[(&str, Code, u32, u32)] = &[
     ("a: b: c\n", Code::UnquotedColon, 2, 5),
     ("a: b:\n", Code::UnquotedColon, 2, 5),
     ("a: b\n  c: d\n", Code::UnquotedColon, 3, 4),
