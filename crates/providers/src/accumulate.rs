@@ -194,6 +194,43 @@ impl Assembly {
         self.close(out);
     }
 
+    /// The open text block turns out to be reasoning.
+    pub(crate) fn text_was_reasoning(&mut self) {
+        if let Some(draft) = self.open.take().and_then(|slot| self.drafts.get_mut(slot.0))
+            && let Draft::Text { text, .. } = draft
+        {
+            *draft = Draft::Reasoning { reasoning: Reasoning::new(std::mem::take(text)), done: false };
+        }
+    }
+
+    /// The text block that is being written.
+    pub(crate) fn open_text(&self) -> Option<&str> {
+        match self.open.and_then(|slot| self.drafts.get(slot.0)) {
+            Some(Draft::Text { text, .. }) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Shortens the text block that is being written, in which something else was found; one of which nothing is
+    /// left is dropped.
+    pub(crate) fn cut_open_text(&mut self, length: usize) {
+        if let Some(draft) = self.open.and_then(|slot| self.drafts.get_mut(slot.0))
+            && let Draft::Text { text, .. } = draft
+        {
+            text.truncate(length);
+            if text.is_empty() {
+                *draft = Draft::Gone;
+                self.open = None;
+            }
+        }
+    }
+
+    /// Adds an empty reasoning block for a seal that came without text.
+    pub(crate) fn add_sealed_reasoning(&mut self, seal: Seal) -> Result<(), Fault> {
+        let reasoning = Reasoning::new("").with_seal(seal);
+        self.add(Draft::Reasoning { reasoning, done: true }).map(|_| ())
+    }
+
     /// Every reasoning block that is not out yet, to be sealed.
     pub(crate) fn reasoning_blocks(&mut self) -> impl Iterator<Item = &mut Reasoning> {
         self.drafts.iter_mut().filter_map(|draft| match draft {
@@ -238,6 +275,14 @@ impl Assembly {
                 out.push_back(ModelEvent::ToolArguments { index, delta: call.arguments.clone() });
             }
             call.started = true;
+        }
+    }
+
+    /// Whether a call has a name already, and it is another one.
+    pub(crate) fn has_other_name(&self, slot: Slot, name: &str) -> bool {
+        match self.drafts.get(slot.0) {
+            Some(Draft::Call(CallDraft { name: Some(known), .. })) => **known != *name,
+            _ => false,
         }
     }
 

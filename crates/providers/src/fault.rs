@@ -17,4 +17,6 @@ pub(crate) enum Fault {
     Reported(Value),
     /// The model wrote a tool call that its own server could not read; the server's word for it.
     InvalidToolCall(String),
+    /// It is over and not complete.
+    Interrupted(String),
 }

@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for Count {
 }
 
 /// An object, or nothing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
 impl<T> Default for Object<T> {

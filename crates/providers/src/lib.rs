@@ -3,7 +3,6 @@
 //! Modules are listed from the ground up: a file imports only from modules listed before it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![expect(dead_code, reason = "the APIs that use the frame follow")]
 
 mod secret;
 mod lenient;
@@ -21,6 +20,11 @@ mod listing;
 mod api;
 mod call;
 mod provider;
+mod profile;
+mod stop;
+mod schema;
+mod think;
+mod openai_chat;
 mod anthropic;
 mod ollama;
 mod gemini;
@@ -32,5 +36,10 @@ pub use gemini::{Gemini, GeminiApi, SchemaForm};
 pub use listing::ListedModel;
 pub use names::ToolIdFormat;
 pub use ollama::{KeepAlive, Ollama, OllamaApi, OllamaDetails};
+pub use openai_chat::{ChatApi, OpenAiChat};
+pub use profile::{
+    EmptyContent, ImageForm, MaxTokensField, Profile, ReasoningParam, ReplayReasoning, SystemRole,
+    ToolChoiceForm, ToolImages,
+};
 pub use provider::Provider;
 pub use secret::Secret;

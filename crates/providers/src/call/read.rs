@@ -176,6 +176,12 @@ impl<A: Api> Reading<A> {
                 let answer = Answer { provider, status: self.status, headers: &self.headers, now };
                 error::from_value(answer, &value)
             }
+            Fault::Interrupted(what) => {
+                let mut error =
+                    Box::new(ModelError::new(ModelErrorKind::Interrupted, format!("{provider}: {what}")));
+                error.status = Some(self.status);
+                error
+            }
             Fault::InvalidToolCall(word) => {
                 let text = format!(
                     "{provider}: the model wrote a tool call that the server could not read ({word})"
