@@ -7,6 +7,7 @@ pub mod message;
 pub mod history;
 pub mod tool;
 pub mod model;
+pub mod text_tools;
 pub mod digest;
 pub mod policy;
 pub mod approval;
