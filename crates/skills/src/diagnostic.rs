@@ -148,6 +148,8 @@ codes! {
     CompatibilityTooLong = "compatibility-too-long",
     /// A field that the open Agent Skills specification does not name.
     UnknownField = "unknown-field",
+    /// A pattern of `autoAttach` or `paths` that cannot be used.
+    BadPattern = "bad-pattern",
     /// The body is longer than the 500 lines that the format advises.
     BodyTooLong = "body-too-long",
 }

@@ -18,3 +18,8 @@ mod front_matter_corpus;
 mod front_matter_faults;
 mod front_matter_mutation;
 mod front_matter_peer;
+mod catalogue;
+mod consent;
+mod load;
+mod tree;
+mod trees;

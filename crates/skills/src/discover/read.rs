@@ -1,0 +1,182 @@
+//! One `SKILL.md`: opened once, its head read, judged.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::document::{Document, ParseOptions};
+use crate::folder::{Folder, Kind};
+use crate::skill::{FILE_NAME, Found, Skill};
+
+/// Bytes read at first. Of ten thousand real files eleven have a longer front matter.
+const HEAD: usize = 4 * 1024;
+
+/// What is at a place where a skill might be.
+#[derive(Debug)]
+pub(crate) enum Probe {
+    Skill(Box<Skill>),
+    /// A folder without a `SKILL.md`.
+    Empty,
+    Failed(io::Error),
+}
+
+/// A place where a skill might be.
+pub(crate) struct Place<'a> {
+    /// Relative to the folder that the walk holds open.
+    pub(crate) relative: &'a Path,
+    /// The skill's folder as people know it.
+    pub(crate) folder: PathBuf,
+    pub(crate) found: Found,
+    /// Whether the file itself may be a link.
+    pub(crate) links: bool,
+}
+
+/// Looks for a skill. `buffer` is scratch space, kept between calls.
+pub(crate) fn probe(root: &Folder, place: Place<'_>, file_bytes: u64, buffer: &mut Vec<u8>) -> Probe {
+    let path = place.relative.join(FILE_NAME);
+    let (mut file, facts) = match root.file(&path, place.links) {
+        Ok(opened) => opened,
+        Err(error) if is_absence(&error) => return Probe::Empty,
+        Err(error) => return Probe::Failed(error),
+    };
+    let Place { folder, mut found, .. } = place;
+    found.stamp = facts.stamp;
+    let unusable = |code, message: String| {
+        let problem = Diagnostic::new(code, Severity::Error, 1, 1, message);
+        Probe::Skill(Box::new(Skill::unusable(folder.clone(), found, vec![problem])))
+    };
+    if facts.kind != Kind::File {
+        return unusable(
+            Code::FrontMatterMissing,
+            format!("{FILE_NAME} is not a file; put the skill's text there"),
+        );
+    }
+    if facts.stamp.bytes > file_bytes {
+        let message = format!(
+            "{} bytes are more than the {file_bytes} a {FILE_NAME} may have; move text to other files",
+            facts.stamp.bytes
+        );
+        return unusable(Code::TooLarge, message);
+    }
+    if let Err(error) = read_head(&mut file, facts.stamp.bytes, file_bytes, buffer) {
+        return Probe::Failed(error);
+    }
+    Probe::Skill(Box::new(judge(folder, found, buffer)))
+}
+
+/// Judges the text of a `SKILL.md`, or of its head.
+fn judge(folder: PathBuf, found: Found, bytes: &[u8]) -> Skill {
+    let document = Document::parse(bytes, &ParseOptions::new().with_max_bytes(usize::MAX));
+    match document.fields() {
+        Some(fields) => Skill::judge(folder, found, fields, Vec::new()),
+        None => Skill::unusable(folder, found, document.diagnostics().to_vec()),
+    }
+}
+
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Reads until the front matter is whole, the file ends or the limit is reached: one call of the system for nearly
+/// every file.
+fn read_head(file: &mut impl Read, bytes: u64, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let whole = usize::try_from(bytes.min(limit)).unwrap_or(usize::MAX);
+    buffer.clear();
+    let mut filled = 0;
+    let mut want = HEAD;
+    loop {
+        buffer.resize(want.min(whole), 0);
+        let read = match file.read(buffer.get_mut(filled..).unwrap_or_default()) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        filled += read;
+        // A file that was cut short meanwhile ends before its size.
+        let ended = read == 0 || filled >= whole;
+        if ended {
+            buffer.truncate(filled);
+        }
+        if let Some(end) = front_matter_end(buffer.get(..filled).unwrap_or_default(), ended) {
+            buffer.truncate(end);
+            return Ok(());
+        }
+        if ended {
+            return Ok(());
+        }
+        if filled >= want {
+            want = want.saturating_mul(4);
+        }
+    }
+}
+
+/// Where the line that closes the front matter ends, if it is there. A last line without an end counts when the file
+/// ends with it.
+fn front_matter_end(bytes: &[u8], ended: bool) -> Option<usize> {
+    let mut at = 0;
+    let mut opened = false;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n' || *byte == b'\r') {
+        at += line.len();
+        let complete = ended || line.ends_with(b"\n") || line.ends_with(b"\r");
+        let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+        let is_fence = complete
+            && text.strip_prefix(b"---").is_some_and(|rest| rest.iter().all(u8::is_ascii_whitespace));
+        match (is_fence, opened) {
+            (true, false) => opened = true,
+            (true, true) => {
+                let pair = line.ends_with(b"\r") && bytes.get(at) == Some(&b'\n');
+                return Some(at + usize::from(pair));
+            }
+            (false, true) => {}
+            (false, false) if text.iter().all(u8::is_ascii_whitespace) => {}
+            // No front matter: what there is to say can be said about the head.
+            (false, false) => return complete.then_some(at),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_ends_with_the_closing_fence_however_far_that_is() {
+        for padding in [0, 10, HEAD - 20, HEAD - 10, HEAD, 5 * HEAD] {
+            let head = format!("---\nname: a\nx: {}\n---\n", "y".repeat(padding));
+            let mut buffer = Vec::new();
+            let text = format!("{head}body\n---\nmore");
+            read_head(&mut text.as_bytes(), text.len() as u64, 1 << 20, &mut buffer).unwrap();
+            assert_eq!(String::from_utf8(buffer).unwrap(), head);
+        }
+    }
+
+    #[test]
+    fn a_head_that_never_ends_stops_at_the_limit_or_the_end() {
+        let mut buffer = Vec::new();
+        for (text, limit, want) in
+            [("---\nname: a\n", 100, 12), (&*format!("---\n{}", "a".repeat(100_000)), 50_000, 50_000)]
+        {
+            read_head(&mut text.as_bytes(), text.len() as u64, limit, &mut buffer).unwrap();
+            assert_eq!(buffer.len(), want);
+        }
+    }
+
+    #[test]
+    fn carriage_returns_a_byte_order_mark_and_blank_lines_are_no_obstacle() {
+        for text in
+            ["\u{feff}---\r\nname: a\r\n---\r\n", "\n\n---  \nname: a\n---\t\n", "---\rname: a\r---\r"]
+        {
+            assert_eq!(
+                front_matter_end(format!("{text}body").as_bytes(), true),
+                Some(text.len()),
+                "{text:?}"
+            );
+        }
+        assert_eq!(front_matter_end(b"text\n---\n", true), Some(5));
+        assert_eq!(front_matter_end(b"---\n ---\n----\n", true), None);
+        assert_eq!(front_matter_end(b"---\nname: a\n---", true), Some(15));
+        // Cut by the buffer: the line may go on.
+        assert_eq!(front_matter_end(b"---\nname: a\n---", false), None);
+    }
+}
