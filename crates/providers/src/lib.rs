@@ -25,6 +25,7 @@ mod stop;
 mod schema;
 mod think;
 mod openai_chat;
+mod openai_responses;
 mod anthropic;
 mod ollama;
 mod gemini;
@@ -37,6 +38,7 @@ pub use listing::ListedModel;
 pub use names::ToolIdFormat;
 pub use ollama::{KeepAlive, Ollama, OllamaApi, OllamaDetails};
 pub use openai_chat::{ChatApi, OpenAiChat};
+pub use openai_responses::{OpenAiResponses, ResponsesApi};
 pub use profile::{
     EmptyContent, ImageForm, MaxTokensField, Profile, ReasoningParam, ReplayReasoning, SystemRole,
     ToolChoiceForm, ToolImages,

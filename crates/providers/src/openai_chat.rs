@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::api::{Api, Form, Framing, issuer};
 use crate::encode::EncodeMessage;
 use crate::endpoint::Endpoint;
+use crate::json::float;
 use crate::names;
 use crate::openai_chat::decode::ChatAccumulator;
 use crate::openai_chat::encode::Writer;
@@ -252,7 +253,7 @@ impl Api for ChatApi {
         }
         for (name, value) in [("temperature", options.temperature), ("top_p", options.top_p)] {
             if let Some(value) = value {
-                fields.insert(name.into(), short(value));
+                fields.insert(name.into(), float(value));
             }
         }
         if !options.stop_sequences.is_empty() {
@@ -321,11 +322,6 @@ impl Api for ChatApi {
         self.wants_other_limit.fetch_xor(true, Ordering::Relaxed);
         Some(Form { other_limit_field: self.wants_other_limit.load(Ordering::Relaxed), ..form })
     }
-}
-
-/// A fraction as short as it was written: `0.7` and not `0.699999988079071`.
-pub(crate) fn short(value: f32) -> Value {
-    value.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
 impl EncodeMessage for Writer<'_> {

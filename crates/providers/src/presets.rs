@@ -10,6 +10,7 @@ use crate::anthropic::{self, Anthropic};
 use crate::gemini::{self, Gemini};
 use crate::ollama::{self, Ollama};
 use crate::openai_chat::OpenAiChat;
+use crate::openai_responses::OpenAiResponses;
 use crate::profile::Profile;
 use crate::secret::Secret;
 
@@ -36,6 +37,11 @@ pub fn openai_compatible(
     model: impl Into<Arc<str>>,
 ) -> OpenAiChat {
     OpenAiChat::new(http, base_url, model)
+}
+
+/// OpenAI at `https://api.openai.com/v1`, through the Responses API, in which a model goes on reasoning after a tool call.
+pub fn openai(http: impl HttpClient, key: impl Into<Secret>, model: impl Into<Arc<str>>) -> OpenAiResponses {
+    OpenAiResponses::new(http, "https://api.openai.com/v1", model).with_key(key)
 }
 
 /// OpenAI at `https://api.openai.com/v1`, through Chat Completions.

@@ -3,6 +3,7 @@
 use haversack_agent_core::message::{Block, Media, MediaSource};
 use serde_json::{Value, json};
 
+use crate::media;
 use crate::profile::{ImageForm, Profile};
 
 /// A block as a content part; none for blocks that are no content.
@@ -25,28 +26,25 @@ fn image_part(profile: &Profile, image: &Media) -> Value {
             format!("data:{};base64,{data}", image.media_type)
         }
         (MediaSource::Url(url), ImageForm::Any) => url.clone(),
-        _ => return text_part(&stand_in("image", image)),
+        _ => return text_part(&left_out(image)),
     };
     json!({"type": "image_url", "image_url": {"url": url}})
 }
 
 fn document_part(profile: &Profile, document: &Media) -> Value {
+    if let Some(text) = media::text(document) {
+        return text_part(&text);
+    }
     match &document.source {
         MediaSource::Base64(data) if profile.documents => {
             let name = document.name.as_deref().unwrap_or("document");
             let data = format!("data:{};base64,{data}", document.media_type);
             json!({"type": "file", "file": {"filename": name, "file_data": data}})
         }
-        _ => text_part(&stand_in("document", document)),
+        _ => text_part(&left_out(document)),
     }
 }
 
-/// What the model reads in place of something that this server does not take.
-pub(super) fn stand_in(what: &str, media: &Media) -> String {
-    let name = media.name.as_deref().map(|name| format!(" {name:?}")).unwrap_or_default();
-    let place = match &media.source {
-        MediaSource::Url(url) => format!(" at {url}"),
-        _ => String::new(),
-    };
-    format!("[{what}{name} of type {}{place}: this model's server does not take it]", media.media_type)
+fn left_out(media: &Media) -> String {
+    media::left_out(media, "this model's server")
 }
