@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
-use crate::call::{RoundParams, ToolCall, ToolCallParams};
+use crate::cache::ListCache;
 use crate::driver::{Connection, ProgressQueue, Waiter};
 use crate::error::Error;
 use crate::events::Events;
@@ -16,15 +16,10 @@ use crate::handlers::AskDesk;
 use crate::options::ClientOptions;
 use crate::process::{self, EndTimes, Exit, ServerCommand};
 use crate::protocol::{
-    Answer, AnswerError, ClientMachine, Completion, Era, EraChoice, InputRequired, Item, ListKind, Listing,
-    LogLevel, MAX_ROUNDS, MachineCounts, Object, OpeningError, Outcome, PageSeed, Paging, Problem,
-    ProblemCode, PromptInfo, PromptResult, RequestId, RequestParams, ResourceInfo, ResourceResult,
-    ResourceTemplate, ServerInfo, Timing, ToolInfo, ToolResult, ToolResultSeed, input_required, next_round,
+    Answer, AnswerError, ClientMachine, EraChoice, MachineCounts, Object, OpeningError, OpeningStep, Outcome,
+    Refusal, RequestId, RequestParams, ServerInfo, Timing,
 };
 use crate::transport::Transport;
-
-/// How long to wait before a call is made again when the server asked nothing but its own state back.
-const ROUND_PAUSE: Duration = Duration::from_millis(50);
 
 /// A connection to one MCP server.
 ///
@@ -42,6 +37,7 @@ struct Handle {
     options: ClientOptions,
     label: String,
     info: ServerInfo,
+    cache: ListCache,
 }
 
 impl Drop for Handle {
@@ -148,14 +144,22 @@ impl Client {
         unopened.0 = None;
         drop(unopened);
         match opened {
-            Ok(Ok(info)) => Ok(Self { handle: Arc::new(Handle { connection, options, label, info: *info }) }),
+            Ok(Ok(info)) => Ok(Self {
+                handle: Arc::new(Handle {
+                    connection,
+                    options,
+                    label,
+                    info: *info,
+                    cache: ListCache::default(),
+                }),
+            }),
             failed => {
                 connection.abandon();
                 connection.ended().await;
                 let (error, start_again) = match failed {
                     Ok(Err(failed)) => failed,
                     // The runtime is going down.
-                    _ => (OpeningError::Closed { step: crate::protocol::OpeningStep::Initialize }, false),
+                    _ => (OpeningError::Closed { step: OpeningStep::Initialize }, false),
                 };
                 let ending = connection.ending();
                 Err((Error::Opening { server: label, error, ending }, start_again))
@@ -171,179 +175,6 @@ impl Client {
     /// What the server is called in errors.
     pub fn label(&self) -> &str {
         &self.handle.label
-    }
-
-    /// Lists the tools, all pages of them.
-    ///
-    /// A server that declares no tools has none, and is not asked. A bad entry or a page that cannot be had never costs
-    /// the rest: see [`Listing::problems`].
-    ///
-    /// # Errors
-    /// If not even the first page could be had.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn list_tools(&self) -> Result<Listing<ToolInfo>, Error> {
-        self.list("tools/list", ListKind::Tools, &["tools", "nextCursor"]).await
-    }
-
-    /// Lists the resources, all pages of them; as [`list_tools`](Self::list_tools).
-    ///
-    /// # Errors
-    /// If not even the first page could be had.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn list_resources(&self) -> Result<Listing<ResourceInfo>, Error> {
-        self.list("resources/list", ListKind::Resources, &["resources", "nextCursor"]).await
-    }
-
-    /// Lists the templates of resource addresses; as [`list_tools`](Self::list_tools).
-    ///
-    /// # Errors
-    /// If not even the first page could be had.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn list_resource_templates(&self) -> Result<Listing<ResourceTemplate>, Error> {
-        self.list("resources/templates/list", ListKind::Resources, &["resourceTemplates", "nextCursor"]).await
-    }
-
-    /// Lists the prompts, all pages of them; as [`list_tools`](Self::list_tools).
-    ///
-    /// # Errors
-    /// If not even the first page could be had.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn list_prompts(&self) -> Result<Listing<PromptInfo>, Error> {
-        self.list("prompts/list", ListKind::Prompts, &["prompts", "nextCursor"]).await
-    }
-
-    /// Calls a tool by the server's own name for it.
-    ///
-    /// # Errors
-    /// If there is no answer, or it is an error of the protocol. A failure that the tool reports itself is a result.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the call, and tells the server so.
-    pub async fn call_tool(&self, name: &str, arguments: Object) -> Result<ToolResult, Error> {
-        let options = &self.handle.options;
-        let timing = Timing::with_progress(options.call_timeout, options.call_limit);
-        let params = ToolCallParams { name, arguments: &arguments, meta: None };
-        self.in_rounds("tools/call", &params, timing, None, |answer| answer.read(|| ToolResultSeed)).await
-    }
-
-    /// Calls a tool, with settings of its own.
-    ///
-    /// # Errors
-    /// As [`call_tool`](Self::call_tool).
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the call, and tells the server so.
-    pub async fn call(&self, call: ToolCall) -> Result<ToolResult, Error> {
-        let options = &self.handle.options;
-        let timeout = call.timeout.unwrap_or(options.call_timeout);
-        let timing = Timing::with_progress(timeout, call.limit.unwrap_or(options.call_limit));
-        let params =
-            ToolCallParams { name: &call.name, arguments: &call.arguments, meta: call.meta.as_ref() };
-        let progress = call.progress.as_ref();
-        let _ends = EndsProgress(progress);
-        self.in_rounds("tools/call", &params, timing, progress, |answer| answer.read(|| ToolResultSeed)).await
-    }
-
-    /// Reads a resource.
-    ///
-    /// # Errors
-    /// If there is no answer, or it is an error; a resource that is not there is one.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn read_resource(&self, uri: &str) -> Result<ResourceResult, Error> {
-        let params = object([("uri", uri.into())]);
-        let timing = self.handle.options.request_timing();
-        self.in_rounds("resources/read", &params, timing, None, |answer| {
-            answer.result().map(ResourceResult::from_object)
-        })
-        .await
-    }
-
-    /// Fills in a prompt.
-    ///
-    /// # Errors
-    /// If there is no answer, or it is an error.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn get_prompt(&self, name: &str, arguments: Object) -> Result<PromptResult, Error> {
-        let params = object([("name", name.into()), ("arguments", arguments.into())]);
-        let timing = self.handle.options.request_timing();
-        self.in_rounds("prompts/get", &params, timing, None, |answer| {
-            answer.result().map(PromptResult::from_object)
-        })
-        .await
-    }
-
-    /// Asks whether the server is there. The modern revisions have no such question, so it is not asked there.
-    ///
-    /// # Errors
-    /// If there is no answer, and in the modern revisions always.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn ping(&self) -> Result<Duration, Error> {
-        let asked = Instant::now();
-        if self.info().era == Era::Modern {
-            let reason =
-                "this revision has no ping; any other request shows as well that the server is there";
-            let (server, method) = (self.label().to_owned(), "ping".to_owned());
-            return Err(Error::NotSent { server, method, reason: reason.to_owned() });
-        }
-        self.request_object("ping", &Object::new()).await?;
-        Ok(asked.elapsed())
-    }
-
-    /// Asks for ways to go on with a value that is being typed: of an argument of a prompt (`{"type": "ref/prompt",
-    /// "name": …}`) or of a resource template (`{"type": "ref/resource", "uri": …}`).
-    ///
-    /// `context` holds the arguments that are filled in already; it may be empty.
-    ///
-    /// # Errors
-    /// If there is no answer, or it is an error.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn complete(
-        &self,
-        reference: Object,
-        argument: &str,
-        value: &str,
-        context: Object,
-    ) -> Result<Completion, Error> {
-        let argument = object([("name", argument.into()), ("value", value.into())]);
-        let mut params = object([("ref", reference.into()), ("argument", argument.into())]);
-        if !context.is_empty() {
-            params.insert("context".to_owned(), object([("arguments", context.into())]).into());
-        }
-        let result = self.request_object("completion/complete", &params).await?;
-        let reason = || AnswerError::Invalid("it holds no list of completions".to_owned());
-        Completion::from_object(result).ok_or_else(|| self.answer_error("completion/complete", reason()))
-    }
-
-    /// Sets how much the server should log: by a request of its own in the legacy revisions, from the next request on in
-    /// the modern ones.
-    ///
-    /// # Errors
-    /// If there is no answer, or it is an error.
-    ///
-    /// # Cancel safety
-    /// Dropping the future cancels the request.
-    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), Error> {
-        self.handle.connection.with_machine(|machine| machine.set_log_level(Some(level)));
-        if self.info().era == Era::Legacy {
-            self.request_object("logging/setLevel", &object([("level", level.as_str().into())])).await?;
-        }
-        Ok(())
     }
 
     /// Makes a request of any method and gives back the result as it came, as an object.
@@ -416,120 +247,17 @@ impl Client {
 
     // ---- parts ----
 
-    async fn list<T: Item>(
+    pub(crate) async fn request_object(
         &self,
         method: &'static str,
-        kind: ListKind,
-        members: &'static [&'static str],
-    ) -> Result<Listing<T>, Error> {
-        let capabilities = &self.handle.info.capabilities;
-        if !capabilities.as_object().contains_key(kind.as_str()) {
-            let message =
-                format!("{} does not declare {}, so it was not asked for any", self.label(), kind.as_str());
-            let mut listing = Listing::default();
-            listing.problems.push(Problem::new(ProblemCode::NotDeclared, message));
-            return Ok(listing);
-        }
-        let mut paging = Paging::new(self.handle.options.list_limits);
-        loop {
-            let page = self.page(method, members, &paging).await;
-            match page {
-                Ok(page) => {
-                    if !paging.feed(page) {
-                        break;
-                    }
-                }
-                Err(error) if paging.pages() > 0 => {
-                    paging.fail(&error.to_string());
-                    break;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(paging.finish())
-    }
-
-    async fn page<T: Item>(
-        &self,
-        method: &'static str,
-        members: &'static [&'static str],
-        paging: &Paging<T>,
-    ) -> Result<crate::protocol::Page<T>, Error> {
-        let timing = self.handle.options.request_timing();
-        let answer = self.request(method.into(), &paging.params(), timing, None).await?;
-        let read = answer.read(|| PageSeed::new(members, paging.len()));
-        let (page, mut extra) = read.map_err(|error| self.answer_error(method, error))?;
-        if self.info().era == Era::Modern {
-            let asked = input_required(&mut extra, false);
-            asked.map_err(|reason| self.answer_error(method, AnswerError::Invalid(reason)))?;
-        }
-        Ok(page)
-    }
-
-    /// Makes a request, answers what the server asks before it goes on, and makes it again.
-    async fn in_rounds<T: RoundResult>(
-        &self,
-        method: &'static str,
-        params: &impl RequestParams,
-        timing: Timing,
-        progress: Option<&Arc<ProgressQueue>>,
-        read: impl Fn(&Answer) -> Result<T, AnswerError>,
-    ) -> Result<T, Error> {
-        let mut round = Object::new();
-        for _ in 0..=MAX_ROUNDS {
-            let params = RoundParams { params, round: &round };
-            let answer = self.request(method.into(), &params, timing, progress).await?;
-            let mut result = read(&answer).map_err(|error| self.answer_error(method, error))?;
-            if self.info().era == Era::Legacy {
-                return Ok(result);
-            }
-            let asked = input_required(result.extra(), true);
-            match asked.map_err(|reason| self.answer_error(method, AnswerError::Invalid(reason)))? {
-                None => return Ok(result),
-                Some(required) => round = self.answer_questions(method, required).await?,
-            }
-        }
-        let reason = format!("the server still asks for input after {MAX_ROUNDS} rounds");
-        Err(self.answer_error(method, AnswerError::Invalid(reason)))
-    }
-
-    /// Has the host answer what a server needs, all questions side by side.
-    async fn answer_questions(&self, method: &str, required: InputRequired) -> Result<Object, Error> {
-        let handlers = &self.handle.options.handlers;
-        if let Some((_, needed, _)) = required.questions.iter().find(|(_, asked, _)| !handlers.serves(asked))
-        {
-            let (server, method, needed) = (self.label().to_owned(), method.to_owned(), needed.clone());
-            return Err(Error::InputNeeded { server, method, needed });
-        }
-        if required.questions.is_empty() {
-            tokio::time::sleep(ROUND_PAUSE).await;
-        }
-        let mut running = tokio::task::JoinSet::new();
-        for (key, asked, params) in required.questions {
-            let handlers = handlers.clone();
-            running.spawn(async move { (key, handlers.serve_safely(asked, params).await) });
-        }
-        let mut answers = Object::new();
-        while let Some(Ok((key, answer))) = running.join_next().await {
-            match answer {
-                Ok(answer) => answers.insert(key, answer),
-                Err(error) => {
-                    let (server, method) = (self.label().to_owned(), method.to_owned());
-                    let reason = format!("the host did not answer what the server asked: {error}");
-                    return Err(Error::NotSent { server, method, reason });
-                }
-            };
-        }
-        Ok(next_round(answers, required.state))
-    }
-
-    async fn request_object(&self, method: &'static str, params: &Object) -> Result<Object, Error> {
+        params: &Object,
+    ) -> Result<Object, Error> {
         let answer = self.request(method.into(), params, self.handle.options.request_timing(), None).await?;
         answer.result().map_err(|error| self.answer_error(method, error))
     }
 
     /// Makes a request and waits for its answer; dropping the future cancels it.
-    async fn request(
+    pub(crate) async fn request(
         &self,
         method: Cow<'static, str>,
         params: &(impl RequestParams + ?Sized),
@@ -542,11 +270,7 @@ impl Client {
         let mut guard = CancelGuard { connection, id: None };
         match connection.request(method.clone(), params, timing, waiter) {
             Ok(id) => guard.id = Some(id),
-            Err(crate::protocol::Refusal::NotOpen) => return Err(self.closed()),
-            Err(refusal) => {
-                let (server, method) = (self.label().to_owned(), method.into_owned());
-                return Err(Error::NotSent { server, method, reason: refusal.to_string() });
-            }
+            Err(refusal) => return Err(self.refused(&method, &refusal)),
         }
         let outcome = waiting.await;
         guard.id = None;
@@ -564,7 +288,31 @@ impl Client {
         }
     }
 
-    fn closed(&self) -> Error {
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.handle.connection
+    }
+
+    pub(crate) fn options(&self) -> &ClientOptions {
+        &self.handle.options
+    }
+
+    pub(crate) fn cache(&self) -> &ListCache {
+        &self.handle.cache
+    }
+
+    pub(crate) fn refused(&self, method: &str, refusal: &Refusal) -> Error {
+        match refusal {
+            Refusal::NotOpen => self.closed(),
+            refusal => self.not_sent(method, &refusal.to_string()),
+        }
+    }
+
+    pub(crate) fn not_sent(&self, method: &str, reason: &str) -> Error {
+        let server = self.label().to_owned();
+        Error::NotSent { server, method: method.to_owned(), reason: reason.to_owned() }
+    }
+
+    pub(crate) fn closed(&self) -> Error {
         let connection = &self.handle.connection;
         Error::Closed {
             server: self.label().to_owned(),
@@ -573,47 +321,12 @@ impl Client {
         }
     }
 
-    fn answer_error(&self, method: &str, error: AnswerError) -> Error {
+    pub(crate) fn answer_error(&self, method: &str, error: AnswerError) -> Error {
         let (server, method) = (self.label().to_owned(), method.to_owned());
         match error {
             AnswerError::Rpc(error) => Error::Rpc { server, method, error },
             AnswerError::Invalid(reason) => Error::InvalidAnswer { server, method, reason },
         }
-    }
-}
-
-/// Ends the progress reports of a call, however it ends.
-struct EndsProgress<'a>(Option<&'a Arc<ProgressQueue>>);
-
-impl Drop for EndsProgress<'_> {
-    fn drop(&mut self) {
-        if let Some(progress) = self.0 {
-            progress.end();
-        }
-    }
-}
-
-/// A result that may come in several rounds.
-trait RoundResult {
-    /// The members beside its content.
-    fn extra(&mut self) -> &mut Object;
-}
-
-impl RoundResult for ToolResult {
-    fn extra(&mut self) -> &mut Object {
-        &mut self.extra
-    }
-}
-
-impl RoundResult for ResourceResult {
-    fn extra(&mut self) -> &mut Object {
-        &mut self.extra
-    }
-}
-
-impl RoundResult for PromptResult {
-    fn extra(&mut self) -> &mut Object {
-        &mut self.extra
     }
 }
 
@@ -631,6 +344,7 @@ impl Drop for CancelGuard<'_> {
     }
 }
 
-fn object<const N: usize>(members: [(&str, serde_json::Value); N]) -> Object {
+/// An object of these members.
+pub(crate) fn object<const N: usize>(members: [(&str, serde_json::Value); N]) -> Object {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

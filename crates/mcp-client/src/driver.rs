@@ -84,10 +84,30 @@ struct State {
     closing: bool,
 }
 
+/// An output on its way to whom it belongs.
+enum Delivery {
+    Output(Output<Waiter>),
+    Progress(Arc<ProgressQueue>, Progress),
+}
+
 impl State {
     fn wake_driver(&self) {
         if let Some(driver) = &self.driver {
             driver.wake_by_ref();
+        }
+    }
+
+    /// Takes the outputs of the machine. Who hears of progress is looked up at once: the very next line may be the answer.
+    fn collect(&mut self, outputs: &mut VecDeque<Delivery>) {
+        while let Some(output) = self.machine.poll_output() {
+            outputs.push_back(match output {
+                Output::Progress { id, progress } => {
+                    let queue = self.machine.tag(id).and_then(|waiter| waiter.progress.clone());
+                    let Some(queue) = queue else { continue };
+                    Delivery::Progress(queue, progress)
+                }
+                output => Delivery::Output(output),
+            });
         }
     }
 
@@ -257,6 +277,12 @@ impl Connection {
     }
 }
 
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("exit", &self.exit()).finish_non_exhaustive()
+    }
+}
+
 /// Why the driver has nothing more to do.
 #[derive(Clone, Debug)]
 enum Stop {
@@ -276,7 +302,7 @@ pub(crate) struct Driver {
     reader: Box<dyn AsyncRead + Send + Unpin>,
     lines: LineBuffer,
     alarm: Pin<Box<Sleep>>,
-    outputs: VecDeque<Output<Waiter>>,
+    outputs: VecDeque<Delivery>,
 }
 
 impl Driver {
@@ -353,12 +379,10 @@ impl Driver {
         let mut state = self.connection.lock();
         while let Some(line) = self.lines.next_line() {
             state.machine.handle_line(now, line);
+            state.collect(&mut self.outputs);
         }
         if !state.blocked {
             state.flush(cx);
-        }
-        while let Some(output) = state.machine.poll_output() {
-            self.outputs.push_back(output);
         }
         drop(state);
         self.hand_out()
@@ -374,9 +398,7 @@ impl Driver {
                 if !state.blocked {
                     state.flush(cx);
                 }
-                while let Some(output) = state.machine.poll_output() {
-                    self.outputs.push_back(output);
-                }
+                state.collect(&mut self.outputs);
                 drop(state);
                 if let Some(stop) = self.hand_out() {
                     return Poll::Ready(stop);
@@ -399,13 +421,21 @@ impl Driver {
     /// Gives each output to whom it belongs.
     fn hand_out(&mut self) -> Option<Stop> {
         let mut stop = None;
-        while let Some(output) = self.outputs.pop_front() {
+        while let Some(delivery) = self.outputs.pop_front() {
+            let output = match delivery {
+                Delivery::Progress(queue, progress) => {
+                    queue.push(progress);
+                    continue;
+                }
+                Delivery::Output(output) => output,
+            };
             match output {
+                // Taken care of above.
+                Output::Progress { .. } => {}
                 Output::Settled { tag, outcome } => {
                     // Whoever does not wait any more has dropped its end.
                     let _ = tag.outcome.send(outcome);
                 }
-                Output::Progress { id, progress } => self.connection.report(id, progress),
                 Output::Acknowledged { id } => self.connection.acknowledge(id),
                 Output::Notice(notice) => self.connection.events.push(Event::Notice(notice)),
                 Output::Asked { id, method, params } => {
@@ -480,9 +510,7 @@ impl Driver {
         {
             state.machine.handle_line(now, Line::Text(text));
         }
-        while let Some(output) = state.machine.poll_output() {
-            self.outputs.push_back(output);
-        }
+        state.collect(&mut self.outputs);
         drop(state);
         let _ = self.hand_out();
     }
@@ -498,9 +526,7 @@ impl Driver {
         state.writer = None;
         state.driver = None;
         state.written = 0;
-        while let Some(output) = state.machine.poll_output() {
-            self.outputs.push_back(output);
-        }
+        state.collect(&mut self.outputs);
         drop(state);
         let _ = self.hand_out();
     }
@@ -523,13 +549,6 @@ impl Connection {
         let waiting = self.lock().opened.take();
         if let Some(waiting) = waiting {
             let _ = waiting.send(opened);
-        }
-    }
-
-    fn report(&self, id: RequestId, progress: Progress) {
-        let queue = self.lock().machine.tag(id).and_then(|waiter| waiter.progress.clone());
-        if let Some(queue) = queue {
-            queue.push(progress);
         }
     }
 

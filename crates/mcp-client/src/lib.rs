@@ -14,7 +14,11 @@ mod driver;
 mod handlers;
 mod options;
 mod call;
+mod cache;
 mod client;
+mod lists;
+mod calls;
+mod listen;
 pub mod manager;
 
 pub use call::{ProgressStream, ToolCall};
@@ -24,6 +28,7 @@ pub use events::{Event, Events};
 pub use handlers::{
     Elicitation, ElicitationAnswer, ElicitationForm, ElicitationHandler, Root, RootsHandler, SamplingHandler,
 };
+pub use listen::{Listen, Subscription};
 pub use options::ClientOptions;
 #[doc(inline)]
 pub use process::{Exit, ExitHow, ExitStatus, ServerCommand};

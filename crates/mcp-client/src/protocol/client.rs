@@ -254,6 +254,10 @@ pub struct ClientMachine<T> {
     asks: BTreeSet<PeerId>,
     outgoing: Vec<u8>,
     outputs: VecDeque<Output<T>>,
+    /// Members of a batch that are not handled yet, and when they came: one by one, so that each output can be acted
+    /// upon before the next message is.
+    batch: VecDeque<Vec<u8>>,
+    batch_came: Option<Instant>,
     /// When the gathered notes of each list are due as a notice.
     list_changes: [Option<Instant>; ListKind::ALL.len()],
     /// How often each list has changed.
@@ -297,6 +301,8 @@ impl<T> ClientMachine<T> {
             asks: BTreeSet::new(),
             outgoing: Vec::new(),
             outputs: VecDeque::new(),
+            batch: VecDeque::new(),
+            batch_came: None,
             list_changes: [None; ListKind::ALL.len()],
             list_versions: [0; ListKind::ALL.len()],
             counts: MachineCounts::default(),
@@ -317,9 +323,14 @@ impl<T> ClientMachine<T> {
         &mut self.outgoing
     }
 
-    /// The next output.
+    /// The next output. Take all of them after each line.
     pub fn poll_output(&mut self) -> Option<Output<T>> {
-        self.outputs.pop_front()
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return Some(output);
+            }
+            self.handle_next_of_batch()?;
+        }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called; never later, perhaps earlier than needed.
@@ -427,14 +438,12 @@ impl<T> ClientMachine<T> {
 
     /// Takes a line.
     pub fn handle_line(&mut self, now: Instant, line: Line<'_>) {
+        while self.handle_next_of_batch().is_some() {}
         match line {
             Line::Text(text) => self.handle(now, Raw::Line(text)),
             Line::TooLong { head, limit } => self.handle_too_long(&head, limit),
-            Line::Endless { limit } => {
-                let reason = format!(
-                    "the server sent a line of over {} bytes that does not end",
-                    limit.saturating_mul(2)
-                );
+            Line::Endless { bytes } => {
+                let reason = format!("the server sent a line of over {bytes} bytes that does not end");
                 self.outputs.push_back(Output::Broken { reason });
                 self.handle_closed();
             }
@@ -456,6 +465,7 @@ impl<T> ClientMachine<T> {
         }
         self.phase = Phase::Closed;
         self.outgoing.clear();
+        self.batch.clear();
         self.list_changes = [None; ListKind::ALL.len()];
         for entry in self.pending.drain() {
             self.outputs.push_back(Output::Settled { tag: entry.tag, outcome: Outcome::Closed });
@@ -577,14 +587,8 @@ impl<T> ClientMachine<T> {
                     let message = format!("a batch of {in_all} messages was cut at {}", members.len());
                     self.problem(ProblemCode::TooLong, message);
                 }
-                for member in members {
-                    // A batch inside a batch is noise, which bounds the depth.
-                    if member.get().starts_with('[') {
-                        self.noise(member.get().as_bytes());
-                    } else {
-                        self.handle(now, Raw::Slice(member.get().as_bytes()));
-                    }
-                }
+                self.batch_came = Some(now);
+                self.batch.extend(members.into_iter().map(|member| member.get().as_bytes().to_vec()));
             }
             Err(_) => match super::json::repair(raw.as_bytes()) {
                 Some(repaired) if message::parse(&repaired).is_ok() => {
@@ -593,6 +597,16 @@ impl<T> ClientMachine<T> {
                 _ => self.noise(raw.as_bytes()),
             },
         }
+    }
+
+    fn handle_next_of_batch(&mut self) -> Option<()> {
+        let member = self.batch.pop_front()?;
+        match self.batch_came {
+            // A batch inside a batch is noise, which bounds the depth.
+            Some(now) if !member.starts_with(b"[") => self.handle(now, Raw::Slice(&member)),
+            _ => self.noise(&member),
+        }
+        Some(())
     }
 
     fn handle_answer(&mut self, now: Instant, id: &AnswerId, raw: Raw<'_>) {

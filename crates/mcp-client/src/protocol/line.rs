@@ -19,6 +19,10 @@ const HAND_OVER_BYTES: usize = 16 * 1024;
 /// What an empty buffer keeps allocated: enough for ordinary messages, little enough for hundreds of idle connections.
 const IDLE_CAPACITY_BYTES: usize = 64 * 1024;
 
+/// How many limits' worth of an overlong line are dropped while waiting for its end, before the stream is given up: real
+/// answers are known to be ten times too long and still to end.
+const ENDLESS_LIMITS: usize = 32;
+
 /// How much room a read is given at least.
 const READ_BYTES: usize = 8 * 1024;
 
@@ -41,8 +45,8 @@ pub struct LineCounts {
 /// Cuts a stream of bytes into lines, in time linear in the bytes whatever the sizes of the pieces.
 ///
 /// A line longer than the limit is reported once, at the moment it passes the limit, then dropped up to its end, and
-/// the buffer goes on with the next line. If the end does not come within another limit's worth of bytes, the stream
-/// is given up as endless. So the buffer never holds more than about twice the limit.
+/// the buffer goes on with the next line. If the end does not come within 32 limits' worth of bytes, the stream is
+/// given up as endless. The buffer never holds more than about twice the limit.
 ///
 /// ```
 /// use haversack_mcp_client::protocol::{Line, LineBuffer};
@@ -85,8 +89,8 @@ pub enum Line<'a> {
     },
     /// A line so long that its end is not worth waiting for: nothing more can be read from this stream.
     Endless {
-        /// The limit, in bytes, which the line passed twice over.
-        limit: usize,
+        /// How many bytes of it were read, at least.
+        bytes: usize,
     },
 }
 
@@ -212,12 +216,12 @@ impl LineBuffer {
             let dropped = dropped.saturating_add(pending);
             self.start = self.bytes.len();
             self.dropping = Some(dropped);
-            if dropped > self.max_line_bytes {
+            if dropped > self.max_line_bytes.saturating_mul(ENDLESS_LIMITS) {
                 self.endless = true;
                 self.bytes = Vec::new();
                 self.start = 0;
                 self.scanned = 0;
-                return Some(Line::Endless { limit: self.max_line_bytes });
+                return Some(Line::Endless { bytes: dropped });
             }
             return None;
         }

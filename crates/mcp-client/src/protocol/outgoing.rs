@@ -133,6 +133,7 @@ pub(crate) fn notification(out: &mut Vec<u8>, method: &str, params: Option<&Valu
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
     let mut members = Members::new(out);
     members.value(method);
+    members.is_empty = false;
     if let Some(params) = params {
         members.member("params", params);
     }
@@ -190,6 +191,15 @@ mod tests {
         for (metadata, token, params, wanted) in table {
             assert_eq!(written(metadata, token, &params), format!("{wanted}\n"));
         }
+    }
+
+    #[test]
+    fn a_notification_is_one_line() {
+        let mut out = Vec::new();
+        notification(&mut out, "a/b", None);
+        notification(&mut out, "a/b", Some(&json!({"x": 1})));
+        let wanted = "{\"jsonrpc\":\"2.0\",\"method\":\"a/b\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"a/b\",\"params\":{\"x\":1}}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
     }
 
     #[test]
