@@ -56,7 +56,7 @@ impl<M: Model + ?Sized> Model for Box<M> {
 }
 
 /// Who and what a model is, as far as is known. Unknown limits are absent and then not enforced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelInfo {
     /// The provider's name, for example `openai`.
@@ -222,7 +222,8 @@ pub struct CacheMarkers {
 }
 
 /// What happens while a model answers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelEvent {
     /// The answer began; both names as the server gives them.
@@ -266,7 +267,7 @@ pub enum ModelEvent {
 }
 
 /// A model call that failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelError {
     /// What kind of failure, which decides what the loop does.
@@ -290,7 +291,7 @@ pub struct ModelError {
 }
 
 /// What a server said of a failure, in its own words: for reports, and for hosts that know their server.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerReply {
     /// The message, where one could be found.
@@ -347,7 +348,8 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 /// The kinds of failure that a host or the loop can do something about.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelErrorKind {
     /// The key is missing or wrong.
@@ -395,7 +397,8 @@ pub enum ModelErrorKind {
 }
 
 /// Where a time-out struck.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TimeoutPhase {
     /// Before there was a connection.

@@ -2,6 +2,9 @@
 //!
 //! - [`ScriptedModel`] answers by a script; a [`Gate`] lets the test decide when each event comes.
 //! - [`ScriptedTool`] does what it is told and writes down what happened to it.
+//! - [`FakeClock`] stands still until the test moves it.
+//! - [`Recorder`] writes down a run, [`Replay`] plays it again, to the same bytes.
+//! - [`check_model`] and [`check_tool`] are for those who write models and tools: do they keep their contract?
 //! - [`Wire`] checks a history, or the body of a request, by the rules of each provider's API.
 //!
 //! ```
@@ -20,12 +23,20 @@
 //! ```
 
 mod gate;
+mod clock;
 mod model;
 mod tool;
+mod record;
+mod conformance;
 mod wire;
 
+pub use clock::FakeClock;
+pub use conformance::{Finding, check_events, check_model, check_tool};
 pub use gate::{Gate, Wait};
 pub use model::{Answer, ScriptedModel};
+pub use record::{
+    RECORDING_SCHEMA, RecordedAnswer, RecordedOutput, Recorder, Recording, Replay, RequestPrint,
+};
 pub use tool::{Fate, ScriptedTool, ToolLog};
 pub use wire::{Violation, Wire, assert_valid};
 

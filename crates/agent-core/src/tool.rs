@@ -125,7 +125,8 @@ pub enum Claim {
 }
 
 /// What a tool gives back.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ToolOutput {
     /// What the model sees, in order: text, images, documents.
@@ -175,7 +176,7 @@ impl From<&str> for ToolOutput {
 }
 
 /// Why a tool could not do what it was asked. It becomes an error result for the model, never the end of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolError {
     /// What kind of failure.
@@ -185,7 +186,8 @@ pub struct ToolError {
 }
 
 /// The kinds of tool failure that the loop tells apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolErrorKind {
     /// The tool ran and failed.
