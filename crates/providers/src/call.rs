@@ -225,7 +225,10 @@ async fn refusal(endpoint: &Endpoint, response: HttpResponse, mut timer: Timer) 
     }
     let now = SystemTime::now();
     let answer = Answer { provider: endpoint.provider(), status: status.as_u16(), headers: &headers, now };
-    let mut error = error::from_body(answer, &bytes);
+    // Before anything is cut: half a key is a leak too.
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    endpoint.redact(&mut text);
+    let mut error = error::from_body(answer, text.as_bytes());
     redact(endpoint, &mut error);
     error
 }

@@ -174,7 +174,10 @@ impl<A: Api> Reading<A> {
             Fault::Reported(value) => {
                 let now = SystemTime::now();
                 let answer = Answer { provider, status: self.status, headers: &self.headers, now };
-                error::from_value(answer, &value)
+                // Before anything is cut: half a key is a leak too.
+                let mut text = value.to_string();
+                self.endpoint.redact(&mut text);
+                error::from_value(answer, &serde_json::from_str(&text).unwrap_or(value))
             }
             Fault::Interrupted(what) => {
                 let mut error =

@@ -1,0 +1,16 @@
+//! What the crate promises, held against recorded answers and servers on loopback.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing,
+    reason = "tests say what broke by panicking"
+)]
+
+mod memory;
+mod observe;
+mod server;
+mod shared;
+mod corpus;
+mod calls;
