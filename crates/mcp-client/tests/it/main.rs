@@ -11,5 +11,6 @@ mod cmd_model;
 mod configuration;
 mod consent;
 mod expansion;
+mod managing;
 mod faulty;
 mod quoting;
