@@ -5,3 +5,4 @@ pub mod rehearsal;
 pub mod terminal;
 
 pub mod inspect_skills;
+pub mod inspect_mcp;
