@@ -99,8 +99,8 @@ impl ChatAccumulator {
         }
     }
 
-    /// Takes a chunk. `data` are its bytes, to learn the shortcut from.
-    fn chunk(&mut self, mut chunk: Chunk<'_>, data: &[u8], out: &mut Events) -> Result<(), Fault> {
+    /// Takes a chunk, or a whole answer. `data` are its bytes, to learn the shortcut from.
+    fn chunk(&mut self, mut chunk: Chunk<'_>, data: Option<&[u8]>, out: &mut Events) -> Result<(), Fault> {
         if !self.started {
             self.started = true;
             let (response_id, model) = (chunk.id.filled(), chunk.model.filled());
@@ -109,16 +109,20 @@ impl ChatAccumulator {
                 model: model.map(Cow::into_owned),
             });
         }
-        let usage = chunk.usage.0.or_else(|| chunk.x_groq.0?.usage.0);
+        let usage = chunk.usage.0;
         let is_alone = usage.is_none() && chunk.error.is_none() && chunk.choices.0.len() == 1;
         for choice in chunk.choices.0.drain(..) {
             let Some(choice) = choice.0.filter(|choice| matches!(choice.index.0, None | Some(0))) else {
                 continue;
             };
-            let finish = choice.finish_reason.filled();
+            // Some send both in both: the whole message so far in a stream, an empty delta in a whole answer.
+            let (delta, finish) = match data {
+                Some(_) => (choice.delta.0.or(choice.message.0), choice.finish_reason.filled()),
+                None => (choice.message.0.or(choice.delta.0), choice.finish_reason.0),
+            };
             // The reason may come with the last text or a whole call: those first.
-            if let Some(delta) = choice.delta.0.or(choice.message.0) {
-                let learn = (is_alone && finish.is_none()).then_some(data);
+            if let Some(delta) = delta {
+                let learn = data.filter(|_| is_alone && finish.is_none());
                 self.delta(delta, learn, out)?;
             }
             if let Some(finish) = finish {
@@ -408,11 +412,11 @@ impl Accumulator for ChatAccumulator {
             };
         }
         match serde_json::from_slice::<Chunk<'_>>(data) {
-            Ok(chunk) => self.chunk(chunk, data, out),
+            Ok(chunk) => self.chunk(chunk, Some(data), out),
             Err(error) => {
                 let plainer = lenient::plainer(data).map_err(|_| unreadable(&error))?;
                 let chunk = serde_json::from_slice(&plainer).map_err(|error| unreadable(&error))?;
-                self.chunk(chunk, &plainer, out)
+                self.chunk(chunk, Some(&plainer), out)
             }
         }
     }
@@ -436,7 +440,7 @@ impl Accumulator for ChatAccumulator {
                 },
             );
         }
-        self.chunk(Chunk { error: None, ..chunk }, &[], out)?;
+        self.chunk(Chunk { error: None, ..chunk }, None, out)?;
         self.stop(out)
     }
 

@@ -17,7 +17,6 @@ pub(super) struct Chunk<'a> {
     pub(super) choices: List<Object<Choice<'a>>>,
     pub(super) usage: Object<Counts>,
     pub(super) error: Option<Value>,
-    pub(super) x_groq: Object<Groq>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -92,10 +91,4 @@ pub(super) struct PromptDetails {
 #[serde(default)]
 pub(super) struct CompletionDetails {
     pub(super) reasoning_tokens: Count,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Groq {
-    pub(super) usage: Object<Counts>,
 }
