@@ -18,6 +18,8 @@ mod paging;
 mod rounds;
 mod opening;
 mod client;
+#[cfg(any(test, feature = "testing"))]
+mod server;
 
 pub use answer::{Answer, AnswerError};
 pub use client::{ClientConfig, ClientMachine, MachineCounts, Outcome, Output, Refusal};
@@ -35,9 +37,14 @@ pub use schema::{
     ResourceResult, ResourceTemplate, ServerCapabilities, ServerInfo, TextContent, ToolAnnotations, ToolInfo,
     ToolResult,
 };
+#[cfg(any(test, feature = "testing"))]
+pub use server::{ServerMachine, ServerOutput};
 
 pub(crate) use answer::PageSeed;
 pub(crate) use json::Object;
 pub(crate) use paging::Paging;
 pub(crate) use rounds::{InputRequired, MAX_ROUNDS, input_required, next_round};
 pub(crate) use schema::{Item, Page, ToolResultSeed};
+
+#[cfg(test)]
+mod conversation_tests;
