@@ -3,7 +3,6 @@
 pub mod resolve;
 pub mod quote;
 mod command;
-mod launch;
 mod exit;
 mod tail;
 mod group;

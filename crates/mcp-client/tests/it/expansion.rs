@@ -67,11 +67,11 @@ fn an_entry_is_expanded_everywhere_but_in_its_keys() {
         .with_args(["--${A}", "${GONE}"])
         .with_env("${A}", "${A}")
         .with_cwd("${A:-x}/sub");
-    let expanded = expand_stdio(&entry, &host(), Path::new("/project")).unwrap();
+    let expanded = expand_stdio(&entry, &host(), Path::new("/root")).unwrap();
     assert_eq!(expanded.program, "/home/u/bin/value");
     assert_eq!(expanded.args, ["--value", "${GONE}"]);
     assert_eq!(expanded.env["${A}"], "value");
-    assert_eq!(expanded.cwd, Path::new("/project/value/sub"));
+    assert_eq!(expanded.cwd, Path::new("/root/value/sub"));
     assert_eq!(expanded.unset.iter().collect::<Vec<_>>(), ["GONE"]);
     let shown = format!("{expanded:?}");
     assert!(!shown.contains("value"), "{shown}");
@@ -80,16 +80,16 @@ fn an_entry_is_expanded_everywhere_but_in_its_keys() {
 #[test]
 fn paths_are_taken_from_the_root_and_programs_from_the_working_folder() {
     let cases = [
-        ("npx", None, "npx", "/project"),
-        ("./run.sh", None, "/project/./run.sh", "/project"),
-        ("bin/run", Some("sub"), "/project/sub/bin/run", "/project/sub"),
+        ("npx", None, "npx", "/root"),
+        ("./run.sh", None, "/root/./run.sh", "/root"),
+        ("bin/run", Some("sub"), "/root/sub/bin/run", "/root/sub"),
         ("bin/run", Some("/abs"), "/abs/bin/run", "/abs"),
-        ("/usr/bin/x", Some("sub"), "/usr/bin/x", "/project/sub"),
+        ("/usr/bin/x", Some("sub"), "/usr/bin/x", "/root/sub"),
     ];
     for (command, cwd, program, folder) in cases {
         let mut entry = StdioConfig::new(command);
         entry.cwd = cwd.map(Into::into);
-        let expanded = expand_stdio(&entry, &host(), Path::new("/project")).unwrap();
+        let expanded = expand_stdio(&entry, &host(), Path::new("/root")).unwrap();
         assert_eq!((expanded.program.as_str(), expanded.cwd.as_path()), (program, Path::new(folder)));
     }
 }
@@ -99,12 +99,12 @@ fn a_command_or_folder_that_expands_to_nothing_is_an_error() {
     for (entry, field) in
         [(StdioConfig::new("${EMPTY}"), "command"), (StdioConfig::new("x").with_cwd("${EMPTY}"), "cwd")]
     {
-        let error = expand_stdio(&entry, &host(), Path::new("/project")).unwrap_err();
+        let error = expand_stdio(&entry, &host(), Path::new("/root")).unwrap_err();
         assert_eq!(error, ExpandError::Blank { field: field.into() });
     }
     let long = Environment::default().with("BIG", "x".repeat(MAX_EXPANDED_BYTES));
     let entry = StdioConfig::new("x").with_args(["a", "${BIG}b"]);
-    let error = expand_stdio(&entry, &long, Path::new("/project")).unwrap_err();
+    let error = expand_stdio(&entry, &long, Path::new("/root")).unwrap_err();
     assert_eq!(error.to_string(), "`args[1]` has more than 131072 bytes once its variables are put in");
 }
 

@@ -29,7 +29,12 @@ impl Writer<'_> {
         match message.role {
             Role::Assistant => {
                 self.close_user(before, out);
-                push(out, &self.assistant(message));
+                // An answer of nothing but thoughts says nothing that may be sent: an empty one is refused.
+                let answer = self.assistant(message);
+                let has = |key: &str| answer.get(key).is_some_and(|value| !value.is_null() && value != "");
+                if ["content", "tool_calls", "refusal"].into_iter().any(has) {
+                    push(out, &answer);
+                }
             }
             Role::Tool => {
                 self.close_user(before, out);

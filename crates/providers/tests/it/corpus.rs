@@ -19,12 +19,17 @@ const OTHERWISE: [(&str, &str); 0] = [];
 /// mark; the one recording of this kind is of a tool that Google runs.)
 const FINISHES_TWICE: [&str; 1] = ["032decc5fd66ff94"];
 
-struct Record {
-    id: String,
-    api: String,
+pub(crate) struct Record {
+    pub(crate) id: String,
+    pub(crate) api: String,
     streaming: bool,
-    reply: Reply,
+    pub(crate) reply: Reply,
     expected: Option<Value>,
+}
+
+/// The records of every API.
+pub(crate) fn records_of_all() -> Vec<Record> {
+    shared::records().unwrap_or_default().iter().map(Record::read).collect()
 }
 
 fn records() -> Vec<Record> {
@@ -55,7 +60,7 @@ impl Record {
         Self { id: text("id"), api: text("api"), streaming, reply, expected }
     }
 
-    fn model(&self, http: impl HttpClient, base: &str) -> Box<dyn Model> {
+    pub(crate) fn model(&self, http: impl HttpClient, base: &str) -> Box<dyn Model> {
         match (self.api.as_str(), self.streaming) {
             ("anthropic_messages", true) => Box::new(Anthropic::new(http, base, "m")),
             ("anthropic_messages", false) => Box::new(Anthropic::new(http, base, "m").without_streaming()),
@@ -74,7 +79,7 @@ impl Record {
     }
 
     /// What a client makes of another body in the place of this one.
-    async fn with_body(&self, body: Vec<u8>, piece: usize) -> Outcome {
+    pub(crate) async fn with_body(&self, body: Vec<u8>, piece: usize) -> Outcome {
         let mut reply = self.reply.clone();
         (reply.body, reply.piece) = (body, piece);
         call(&*self.model(Memory::new([reply]), "http://in.memory"), hello()).await

@@ -14,3 +14,4 @@ mod server;
 mod shared;
 mod corpus;
 mod calls;
+mod matrix;

@@ -55,7 +55,9 @@ fn has_content(message: &Value) -> bool {
 
 fn assistant(message: &Value, at: &str, open: &mut Vec<Open>, findings: &mut Findings) {
     let calls = items(message, "tool_calls");
-    findings.check(has_content(message) || !calls.is_empty(), at, "an answer without text and calls");
+    // A refusal stands in the place of text.
+    let says_something = has_content(message) || !text(message, "refusal").is_empty();
+    findings.check(says_something || !calls.is_empty(), at, "an answer without text and calls");
     findings.check(message.get("tool_calls").is_none() || !calls.is_empty(), at, "an empty list of calls");
     for (index, call) in calls.iter().enumerate() {
         let at = format!("{at}.tool_calls[{index}]");
