@@ -1,29 +1,35 @@
 //! An agent: a model, tools and rules, put together once and used for any number of sessions.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::approval::Approver;
-use crate::cancel::Cancellation;
 use crate::clock::Clock;
+use crate::compaction::Compaction;
+use crate::deferred;
 use crate::hooks::Hooks;
-use crate::inbox::Inbox;
 use crate::limits::Limits;
 use crate::message::{Author, Message, ToolCall};
 use crate::model::{Model, ModelOptions, PromptSection};
+use crate::output::{OutputLimits, SpillSink};
 use crate::policy::{Ceiling, Policy};
 use crate::prompt;
 use crate::retry::RetryPolicy;
 use crate::run::Run;
 use crate::session::Session;
 use crate::setup::{MendFn, ModelEntry, PriceFn, RandomFn, Setup};
-use crate::state::{Ancestry, RunState};
+use crate::state::{Ancestry, RunState, Start};
+use crate::structured::{StructuredOutput, Wanted};
 use crate::tool::ToolSpec;
 use crate::tool_context::{Scope, Tool};
 use crate::toolset::{self, Toolset, ToolsetError};
 use crate::usage::Usage;
+
+/// Tools above which those of other origin than the host's own are deferred.
+const DEFER_ABOVE: usize = 64;
 
 /// A model with tools and rules. Immutable, cheap to clone, and usable from many tasks at once.
 #[derive(Clone, Debug)]
@@ -50,33 +56,48 @@ impl Agent {
     /// Calls that were still open in the session are answered as not started: the message came instead of the
     /// verdicts they waited for. To answer them instead, use [`Session::answer`] and [`resume`](Self::resume).
     pub fn start<'a>(&'a self, session: &'a mut Session, message: impl Into<Message>) -> Run<'a> {
-        self.run(session, Some(message.into()))
+        self.run(session, Start::With(message.into()))
     }
 
     /// Goes on where the session ended: with calls that were waiting for verdicts, after a limit was raised, or
     /// after an error. Calls that have their result are not run again.
     pub fn resume<'a>(&'a self, session: &'a mut Session) -> Run<'a> {
-        self.run(session, None)
+        self.run(session, Start::Again)
     }
 
-    fn run<'a>(&'a self, session: &'a mut Session, input: Option<Message>) -> Run<'a> {
-        let scope = Scope {
-            inbox: Arc::new(Inbox::default()),
-            cancellation: Cancellation::new(),
-            path: Arc::default(),
-        };
-        let state = RunState::new(Arc::clone(&self.0), session, input, Ancestry::default());
+    /// Makes room in the context now: a run that compacts and does nothing else. Its outcome holds the summary, or
+    /// an empty text when there was nothing to summarise. Open calls stay open.
+    pub fn compact<'a>(&'a self, session: &'a mut Session) -> Run<'a> {
+        self.run(session, Start::Compact)
+    }
+
+    fn run<'a>(&'a self, session: &'a mut Session, start: Start) -> Run<'a> {
+        self.run_below(session, start, Ancestry::top(&self.0), Scope::default())
+    }
+
+    pub(crate) fn run_below<'a>(
+        &'a self,
+        session: &'a mut Session,
+        start: Start,
+        ancestry: Ancestry,
+        scope: Scope,
+    ) -> Run<'a> {
+        let state = RunState::new(Arc::clone(&self.0), session, start, ancestry);
         Run::new(&self.0, session, state, Arc::new(scope))
+    }
+
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.0
     }
 
     /// The same as [`start`](Self::start), without a driver, for hosts that make the steps themselves.
     pub fn start_by_hand(&self, session: &mut Session, message: impl Into<Message>) -> RunState {
-        RunState::new(Arc::clone(&self.0), session, Some(message.into()), Ancestry::default())
+        RunState::new(Arc::clone(&self.0), session, Start::With(message.into()), Ancestry::top(&self.0))
     }
 
     /// The same as [`resume`](Self::resume), without a driver.
     pub fn resume_by_hand(&self, session: &mut Session) -> RunState {
-        RunState::new(Arc::clone(&self.0), session, None, Ancestry::default())
+        RunState::new(Arc::clone(&self.0), session, Start::Again, Ancestry::top(&self.0))
     }
 
     /// The tools on offer, in the order in which the model sees them.
@@ -103,6 +124,11 @@ pub struct AgentBuilder {
     random: Option<RandomFn>,
     price: Option<PriceFn>,
     mend: Option<MendFn>,
+    compaction: Compaction,
+    output: Option<StructuredOutput>,
+    defer_above: usize,
+    outputs: OutputLimits,
+    spill: Option<Arc<dyn SpillSink>>,
 }
 
 impl AgentBuilder {
@@ -123,6 +149,11 @@ impl AgentBuilder {
             random: None,
             price: None,
             mend: None,
+            compaction: Compaction::default(),
+            output: None,
+            defer_above: DEFER_ABOVE,
+            outputs: OutputLimits::default(),
+            spill: None,
         }
     }
 
@@ -141,6 +172,43 @@ impl AgentBuilder {
     /// Adds tools. Their order does not matter: the model sees them sorted by name.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools.into_iter().map(|t| (t, false)));
+        self
+    }
+
+    /// Adds tools that the model sees by name only, until it loads them with `tool_search`.
+    pub fn deferred_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools.into_iter().map(|t| (t, true)));
+        self
+    }
+
+    /// Sets above how many tools those of other origin than the host's own are deferred. 64 by default: choosing
+    /// among more costs models accuracy, and each costs tokens in every request.
+    pub fn defer_tools_above(mut self, tools: usize) -> Self {
+        self.defer_above = tools;
+        self
+    }
+
+    /// Asks for a final answer that is data.
+    pub fn output(mut self, output: StructuredOutput) -> Self {
+        self.output = Some(output);
+        self
+    }
+
+    /// Sets when and how room is made in the context.
+    pub fn compaction(mut self, compaction: Compaction) -> Self {
+        self.compaction = compaction;
+        self
+    }
+
+    /// Sets how much of a tool's output reaches the model.
+    pub fn output_limits(mut self, limits: OutputLimits) -> Self {
+        self.outputs = limits;
+        self
+    }
+
+    /// Sets where outputs are kept whole that are too long for the model.
+    pub fn spill_sink(mut self, sink: impl SpillSink) -> Self {
+        self.spill = Some(Arc::new(sink));
         self
     }
 
@@ -233,7 +301,7 @@ impl AgentBuilder {
     /// # Errors
     ///
     /// [`BuildError`] when tools cannot be used together, or a limit needs a clock or prices that are not there.
-    pub fn build(self) -> Result<Agent, BuildError> {
+    pub fn build(mut self) -> Result<Agent, BuildError> {
         if self.clock.is_none() {
             let needs = [
                 (self.limits.wall_time.is_some(), "wall_time"),
@@ -246,9 +314,10 @@ impl AgentBuilder {
         if self.limits.cost_micros.is_some() && self.price.is_none() {
             return Err(BuildError::NeedsPrices);
         }
-        let tools = Toolset::new(self.tools)?;
-        let offered: Arc<[Arc<ToolSpec>]> = tools.iter().map(|e| Arc::clone(&e.spec)).collect();
-        let system = prompt::ordered(self.sections);
+        let Catalogue { tools, offered, deferred, wanted } = self.catalogue()?;
+        let mut sections = self.sections;
+        sections.extend(deferred::section(&deferred));
+        let system = prompt::ordered(sections);
         let models: Vec<_> = self.models.into_iter().map(ModelEntry::new).collect();
         let ceiling = self.ceiling.unwrap_or_else(|| {
             Ceiling::new(self.policy.clone()).with_tools(tools.iter().map(|e| e.fingerprint()))
@@ -272,8 +341,49 @@ impl AgentBuilder {
             random: self.random,
             price: self.price,
             mend: self.mend,
+            compaction: self.compaction,
+            wanted,
+            deferred,
+            outputs: self.outputs,
+            spill: self.spill,
         })))
     }
+
+    /// Sorts out which tools are offered and which are deferred, and adds the loop's own.
+    fn catalogue(&mut self) -> Result<Catalogue, BuildError> {
+        let mut given = std::mem::take(&mut self.tools);
+        if given.len() > self.defer_above {
+            for (tool, deferred) in &mut given {
+                let origin = catch_unwind(AssertUnwindSafe(|| !tool.spec().origin.is_empty()));
+                *deferred |= origin.unwrap_or(false);
+            }
+        }
+        let tools = Toolset::new(given)?;
+        let of = |wanted: bool| {
+            let entries = tools.iter().filter(move |e| e.deferred == wanted);
+            entries.map(|e| Arc::clone(&e.spec)).collect::<Vec<_>>()
+        };
+        let (mut offered, deferred) = (of(false), of(true));
+        let wanted = self.output.take().map(Wanted::new);
+        let search = (!deferred.is_empty()).then(deferred::search_spec);
+        for spec in search.into_iter().chain(wanted.as_ref().and_then(Wanted::tool)) {
+            toolset::check(&spec)?;
+            if tools.get(&spec.name).is_some() || offered.iter().any(|o| o.name == spec.name) {
+                return Err(ToolsetError::Duplicate(spec.name.to_string()).into());
+            }
+            offered.push(Arc::new(spec));
+        }
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Catalogue { tools, offered: offered.into(), deferred: deferred.into(), wanted })
+    }
+}
+
+/// The tools of an agent, sorted out.
+struct Catalogue {
+    tools: Toolset,
+    offered: Arc<[Arc<ToolSpec>]>,
+    deferred: Arc<[Arc<ToolSpec>]>,
+    wanted: Option<Wanted>,
 }
 
 impl fmt::Debug for AgentBuilder {

@@ -248,6 +248,11 @@ impl Asks {
         self.entries.iter().filter(|e| e.verdict.is_none()).map(|e| &e.ask)
     }
 
+    /// Whether there is an answer to spend.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.entries.iter().any(|e| e.verdict.is_some())
+    }
+
     /// Whether there is nothing to answer and nothing to spend.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

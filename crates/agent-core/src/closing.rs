@@ -34,6 +34,10 @@ pub(crate) const SUPERSEDED: &str = "Not started: it waited for an approval when
 pub(crate) const TOOL_LIMIT: &str =
     "Not started: this run may make no more tool calls. Nothing was done. Finish with what you have.";
 
+/// A limit forbids further sub-agents.
+pub(crate) const AGENT_LIMIT: &str =
+    "Not started: this run may start no more sub-agents. Nothing was done. Go on without.";
+
 /// More calls in one answer than are looked at.
 pub(crate) const TOO_MANY: &str =
     "Not started: one answer may not hold this many tool calls. Nothing was done. Make fewer at a time.";

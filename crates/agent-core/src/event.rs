@@ -10,6 +10,7 @@ use crate::digest::Digest;
 use crate::limits::Limit;
 use crate::message::{Author, CallId, Media, Message, ToolResult};
 use crate::model::ModelError;
+use crate::output::Cut;
 use crate::session::Problem;
 use crate::usage::Usage;
 
@@ -179,10 +180,10 @@ pub enum Event {
     OutputCut {
         /// The call.
         call: CallId,
-        /// Bytes that the model does not see.
-        dropped_bytes: u64,
+        /// What the model does not see.
+        cut: Cut,
         /// Where the host's sink put the whole, in the words that the model was given.
-        kept_at: Option<String>,
+        kept: Option<String>,
     },
     /// A call has its one result, also when it never started.
     ToolEnded {
@@ -199,6 +200,11 @@ pub enum Event {
         message: MessageNumber,
         /// The message.
         content: Arc<Message>,
+    },
+    /// The results of one answer were too long together and were cut, each to the same size.
+    ResultsCut {
+        /// Bytes that the model does not see.
+        dropped_bytes: usize,
     },
     /// The model makes the same call with the same result again and again, and was told so.
     RepeatNoticed {

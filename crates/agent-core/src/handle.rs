@@ -72,17 +72,26 @@ impl RunHandle {
     ///
     /// [`Refused::Stale`] when no such ask is open.
     pub fn decide(&self, ask: &Digest, verdict: Verdict) -> Result<(), Refused> {
-        if verdict == Verdict::Defer {
-            return if self.0.lock().asks.contains(ask) { Ok(()) } else { Err(Refused::Stale) };
+        // Sub-agents wait for their verdicts in boxes of their own.
+        let mut boxes = vec![Arc::clone(&self.0)];
+        while let Some(inbox) = boxes.pop() {
+            {
+                let mut mail = inbox.lock();
+                let Some(place) = mail.asks.iter().position(|open| open == ask) else {
+                    boxes.extend(mail.children.iter().map(|(_, child)| Arc::clone(child)));
+                    continue;
+                };
+                if verdict == Verdict::Defer {
+                    return Ok(());
+                }
+                mail.asks.swap_remove(place);
+                mail.verdicts.push((*ask, verdict));
+            }
+            inbox.wake();
+            self.0.wake();
+            return Ok(());
         }
-        {
-            let mut mail = self.0.lock();
-            let place = mail.asks.iter().position(|open| open == ask).ok_or(Refused::Stale)?;
-            mail.asks.swap_remove(place);
-            mail.verdicts.push((*ask, verdict));
-        }
-        self.0.wake();
-        Ok(())
+        Err(Refused::Stale)
     }
 
     /// Takes the messages that the run could not deliver before it ended, in the order in which they were sent,

@@ -12,7 +12,11 @@ use futures_util::task::AtomicWaker;
 
 use crate::approval::Verdict;
 use crate::digest::Digest;
+use crate::event::Event;
+use crate::ledger::LedgerEntry;
 use crate::message::{CallId, Message};
+use crate::policy::Grants;
+use crate::session::Session;
 
 /// Progress notes that wait for the host at most, for all tools of a run together. When the host reads slower than
 /// tools write, the oldest note goes and the next one says how many went before it.
@@ -23,6 +27,9 @@ pub const MAX_PROGRESS_BYTES: usize = 8 * 1024;
 
 /// Messages that wait for the run at most, steering and follow-ups each. A host that sends more gets them back.
 pub const MAX_QUEUED_MESSAGES: usize = 1024;
+
+/// Events of sub-agents that wait for the host at most; a sub-agent that has more to tell waits.
+pub const MAX_CHILD_EVENTS: usize = 256;
 
 /// The letter box of one run.
 #[derive(Debug, Default)]
@@ -44,6 +51,16 @@ pub(crate) struct Mail {
     pub(crate) asks: Vec<Digest>,
     /// Set when the run is over: from then on nothing is taken in.
     pub(crate) closed: bool,
+    /// Events of sub-agents, with the call and the name of each.
+    pub(crate) children_events: VecDeque<(CallId, Arc<str>, Event)>,
+    /// The letter boxes of sub-agents that run, so that a handle reaches them.
+    pub(crate) children: Vec<(CallId, Arc<Inbox>)>,
+    /// What sub-agents spent.
+    pub(crate) books: Vec<LedgerEntry>,
+    /// What was granted to sub-agents.
+    pub(crate) grants: Vec<Grants>,
+    /// Sub-agents that paused.
+    pub(crate) suspended: Vec<(CallId, Box<Session>)>,
     /// What the run did not deliver.
     pub(crate) undelivered: Vec<Message>,
 }

@@ -88,6 +88,10 @@ impl Ledger {
         self.0.push(entry);
     }
 
+    pub(crate) fn into_entries(self) -> Vec<LedgerEntry> {
+        self.0
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -14,9 +14,6 @@ pub mod approval;
 pub mod arguments;
 pub mod output;
 pub mod cancel;
-pub mod inbox;
-pub mod tool_context;
-pub mod tool_fn;
 pub mod clock;
 pub mod retry;
 pub mod limits;
@@ -26,14 +23,24 @@ mod closing;
 pub mod session;
 pub mod event;
 pub mod hooks;
+pub mod inbox;
+pub mod tool_context;
+pub mod tool_fn;
 mod prompt;
 pub mod toolset;
 mod wave;
+pub mod structured;
+pub mod deferred;
+pub mod compaction;
 mod setup;
 pub mod state;
 pub mod handle;
 pub mod run;
 pub mod agent;
+pub mod subagent;
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub mod spawn;
 pub mod prelude;
 
 #[cfg(any(test, feature = "testing"))]

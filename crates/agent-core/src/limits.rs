@@ -41,6 +41,12 @@ pub struct Limits {
     pub calls_per_turn: usize,
     /// Times that a run asks an answer which was cut at the output limit to go on, in a row. 2 by default.
     pub continuations: u32,
+    /// How deep sub-agents may start sub-agents. 3 by default.
+    pub agent_depth: usize,
+    /// Sub-agents that run at the same time. 4 by default; more wait for their turn.
+    pub agents_at_once: usize,
+    /// Sub-agents that one run may start. 12 by default.
+    pub agents: u32,
     /// How often the same call may have the same result before the model is told. 3 by default.
     pub repeat_nudge: u32,
     /// How often the same call may have the same result before the run stops. 5 by default.
@@ -63,6 +69,9 @@ impl Default for Limits {
             grace: Duration::from_secs(2),
             calls_per_turn: 1000,
             continuations: 2,
+            agent_depth: 3,
+            agents_at_once: 4,
+            agents: 12,
             repeat_nudge: 3,
             repeat_stop: 5,
         }
@@ -108,6 +117,12 @@ impl Limits {
         with_calls_per_turn, calls_per_turn: usize;
         /// Sets how often a cut answer is continued in a row.
         with_continuations, continuations: u32;
+        /// Sets how deep sub-agents may start sub-agents.
+        with_agent_depth, agent_depth: usize;
+        /// Sets how many sub-agents run at the same time; 0 counts as 1.
+        with_agents_at_once, agents_at_once: usize;
+        /// Sets how many sub-agents one run may start.
+        with_agents, agents: u32;
         /// Sets how often the same call may have the same result before the model is told.
         with_repeat_nudge, repeat_nudge: u32;
         /// Sets how often the same call may have the same result before the run stops.
@@ -138,6 +153,34 @@ impl Limits {
             Some(Limit::Cost)
         } else {
             None
+        }
+    }
+
+    /// These limits, and beyond them at most a share of what is left under the limits of the run above.
+    pub(crate) fn within(mut self, left: &Left, percent: u8) -> Self {
+        let percent = u64::from(percent.min(100));
+        let share = |own: Option<u64>, left: Option<u64>| {
+            let left = left.map(|left| left / 100 * percent + left % 100 * percent / 100);
+            match (own, left) {
+                (Some(own), Some(left)) => Some(own.min(left)),
+                (own, left) => own.or(left),
+            }
+        };
+        self.input_tokens = share(self.input_tokens, left.input_tokens);
+        self.output_tokens = share(self.output_tokens, left.output_tokens);
+        self.cost_micros = share(self.cost_micros, left.cost_micros);
+        let calls = share(self.tool_calls.map(u64::from), left.tool_calls.map(u64::from));
+        self.tool_calls = calls.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// What a run may still spend.
+    pub(crate) fn left(&self, spent: &Spent) -> Left {
+        Left {
+            input_tokens: self.input_tokens.map(|l| l.saturating_sub(spent.input_tokens)),
+            output_tokens: self.output_tokens.map(|l| l.saturating_sub(spent.output_tokens)),
+            cost_micros: self.cost_micros.map(|l| l.saturating_sub(spent.cost_micros)),
+            tool_calls: self.tool_calls.map(|l| l.saturating_sub(spent.tool_calls)),
         }
     }
 
@@ -174,6 +217,15 @@ pub struct Spent {
     pub wall_millis: u64,
     /// Millionths of the host's currency.
     pub cost_micros: u64,
+}
+
+/// What a run may still spend, where it is limited: its budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) cost_micros: Option<u64>,
+    pub(crate) tool_calls: Option<u32>,
 }
 
 /// A limit, by name.

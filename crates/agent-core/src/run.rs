@@ -16,6 +16,7 @@ use crate::digest::Digest;
 use crate::event::Event;
 use crate::handle::RunHandle;
 use crate::hooks::{Judgement, OnStop};
+use crate::message::CallId;
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use crate::outcome::{Outcome, RunError};
 use crate::session::Session;
@@ -139,6 +140,7 @@ impl<'a> Run<'a> {
             let mut mail = self.scope.inbox.lock();
             (mail.cancel.take(), std::mem::take(&mut mail.verdicts), std::mem::take(&mut mail.progress))
         };
+        self.read_children();
         for note in progress {
             self.feed(Input::ToolProgress { call: note.call, text: note.text, skipped: note.skipped });
         }
@@ -162,13 +164,39 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn take_suspended(&self, call: &CallId) -> Option<Box<Session>> {
+        let mut mail = self.scope.inbox.lock();
+        let at = mail.suspended.iter().position(|(id, _)| id == call)?;
+        Some(mail.suspended.swap_remove(at).1)
+    }
+
+    /// Takes in what sub-agents have told, spent and been granted.
+    fn read_children(&mut self) {
+        let (events, books, grants) = {
+            let mut mail = self.scope.inbox.lock();
+            (
+                std::mem::take(&mut mail.children_events),
+                std::mem::take(&mut mail.books),
+                std::mem::take(&mut mail.grants),
+            )
+        };
+        for (call, name, event) in events {
+            self.feed(Input::Child { call, name, event: Box::new(event) });
+        }
+        if !books.is_empty() {
+            self.feed(Input::Books(books));
+        }
+        grants.into_iter().for_each(|grants| self.feed(Input::Granted(grants)));
+    }
+
     fn begin(&mut self, step: Step) {
         match step {
             Step::CallModel(call) => self.call_model(call),
             Step::Gate(calls) => self.gate = Some(work::gate(self.setup, calls)),
             Step::Decide(asks) => {
                 let digests = asks.iter().map(|a| a.digest).collect();
-                self.approver = work::decide(self.setup, asks).map(|work| (digests, work));
+                let approver = self.state.ancestry().approver.clone();
+                self.approver = approver.map(|approver| (digests, work::decide(approver, asks)));
             }
             Step::RunTool(ready) => {
                 let scope = Arc::clone(&self.scope);
@@ -311,7 +339,7 @@ impl<'a> Run<'a> {
         let mut any = false;
         let mut at = 0;
         while let Some(tool) = self.tools.get_mut(at) {
-            let Poll::Ready(result) = tool.poll(cx) else {
+            let Poll::Ready((result, kept)) = tool.poll(cx) else {
                 at += 1;
                 continue;
             };
@@ -319,7 +347,12 @@ impl<'a> Run<'a> {
             let call = tool.call.clone();
             work::drop_quietly(tool);
             any = true;
-            self.feed(Input::ToolDone { call, result });
+            // What a sub-agent has told and spent comes before its end.
+            self.read_mail();
+            match self.take_suspended(&call) {
+                Some(session) => self.feed(Input::Suspended { call, session }),
+                None => self.feed(Input::ToolDone { call, result, kept }),
+            }
         }
         any
     }
@@ -403,6 +436,8 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.scope.cancellation.cancel();
         self.drop_all();
+        // Dropped sub-agents have left their books.
+        self.read_children();
         self.state.close(self.session);
         self.close_mail();
     }

@@ -168,6 +168,11 @@ impl Session {
         Err(Refused::Stale)
     }
 
+    /// Whether somebody has answered a question, here or in a paused sub-agent, and no run has acted on it yet.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.asks.has_answers() || self.open.batch.iter().flat_map(|b| b.suspended()).any(Self::has_answers)
+    }
+
     /// The next message number.
     pub(crate) fn next_number(&mut self) -> u64 {
         self.numbered += 1;

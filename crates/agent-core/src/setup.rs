@@ -6,15 +6,20 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::approval::Approver;
+use crate::arguments::unknown_tool;
 use crate::clock::Clock;
+use crate::compaction::Compaction;
+use crate::deferred::TOOL_SEARCH;
 use crate::digest::Digest;
 use crate::hooks::Hooks;
 use crate::ledger::Purpose;
 use crate::limits::Limits;
 use crate::message::{Author, ToolCall};
 use crate::model::{Model, ModelInfo, ModelOptions, PromptSection};
+use crate::output::{OutputLimits, SpillSink};
 use crate::policy::{Ceiling, Policy};
 use crate::retry::RetryPolicy;
+use crate::structured::Wanted;
 use crate::tool::ToolSpec;
 use crate::toolset::Toolset;
 use crate::usage::Usage;
@@ -29,7 +34,6 @@ pub(crate) type MendFn = Arc<dyn Fn(&ToolCall, &ToolSpec) -> Option<Value> + Sen
 /// A model with what is read of it once.
 pub(crate) struct ModelEntry {
     pub(crate) model: Arc<dyn Model>,
-    #[expect(dead_code, reason = "compaction follows")]
     pub(crate) info: ModelInfo,
     pub(crate) author: Author,
 }
@@ -54,7 +58,6 @@ pub(crate) struct Setup {
     pub(crate) options: ModelOptions,
     pub(crate) policy: Policy,
     /// What binds every run below, when that is not simply this agent's own tools and policy.
-    #[expect(dead_code, reason = "sub-agents follow")]
     pub(crate) ceiling: Arc<Ceiling>,
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
@@ -66,6 +69,12 @@ pub(crate) struct Setup {
     pub(crate) random: Option<RandomFn>,
     pub(crate) price: Option<PriceFn>,
     pub(crate) mend: Option<MendFn>,
+    pub(crate) compaction: Compaction,
+    pub(crate) wanted: Option<Wanted>,
+    /// Tools that have to be loaded before they can be called, in the order of their names.
+    pub(crate) deferred: Arc<[Arc<ToolSpec>]>,
+    pub(crate) outputs: OutputLimits,
+    pub(crate) spill: Option<Arc<dyn SpillSink>>,
 }
 
 impl Setup {
@@ -85,20 +94,17 @@ impl Setup {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mend(call, spec))).ok()?
     }
 
-    /// What is wrong with the arguments, in words for the model.
-    pub(crate) fn wrong_arguments(&self, spec: &ToolSpec, arguments: &Value) -> Option<String> {
-        let _ = spec;
-        (!arguments.is_object()).then(|| "the arguments are no object".to_owned())
-    }
-
-    /// A complaint about arguments together with what would be right.
-    pub(crate) fn with_schema(&self, wrong: &str, spec: &ToolSpec) -> String {
-        format!("{wrong}\nThe schema of `{}` is {}", spec.name, spec.input_schema)
-    }
-
     /// The result of a call to a tool that does not exist.
     pub(crate) fn unknown_tool(&self, name: &str) -> String {
-        format!("There is no tool `{name}`.")
+        let search = (!self.deferred.is_empty()).then_some(TOOL_SEARCH);
+        let answer = self.wanted.as_ref().filter(|w| w.is_answer(&w.output.name)).map(|w| &*w.output.name);
+        let known = self.tools.iter().map(|e| &*e.spec.name).chain(search).chain(answer);
+        unknown_tool(name, known)
+    }
+
+    /// The deferred tool of this name.
+    pub(crate) fn deferred(&self, name: &str) -> Option<&Arc<ToolSpec>> {
+        self.deferred.iter().find(|spec| *spec.name == *name)
     }
 
     pub(crate) fn random(&self) -> Option<f64> {

@@ -27,25 +27,30 @@ use crate::digest::Digest;
 use crate::event::{Event, MessageNumber};
 use crate::hooks::{Ending, Judgement, OnStop, PlannedCall};
 use crate::inbox::MAX_QUEUED_MESSAGES;
-use crate::ledger::Purpose;
+use crate::ledger::{LedgerEntry, Purpose};
 use crate::limits::Limit;
 use crate::message::{CallId, Message};
 use crate::model::{ModelError, ModelEvent, ModelRequest};
 use crate::outcome::{Outcome, RunError};
-use crate::policy::Ceiling;
+use crate::policy::Grants;
 use crate::session::Session;
 use crate::setup::Setup;
 use crate::tool::{ToolError, ToolOutput, ToolSpec};
-use crate::tool_context::Tool;
+use crate::tool_context::{Lease, Tool};
 
 pub(crate) mod answer;
 mod turn;
 mod attempt;
 mod batch;
 mod running;
+mod builtin;
+mod compact;
+mod child;
 mod ending;
 
 use answer::Answer;
+pub(crate) use child::Ancestry;
+use compact::{Compacting, Gauge};
 use running::RunningCall;
 
 /// Something to begin. Each is given once.
@@ -96,8 +101,8 @@ pub struct ReadyCall {
     pub arguments: Value,
     /// What the hooks are told about it.
     pub(crate) spec: Arc<ToolSpec>,
-    /// A sub-agent that goes on where it paused.
-    pub(crate) suspended: Option<Box<Session>>,
+    /// What a sub-agent gets from this run.
+    pub(crate) lease: Option<Lease>,
 }
 
 impl fmt::Debug for ReadyCall {
@@ -148,6 +153,28 @@ pub enum Input {
         call: CallId,
         /// How.
         result: Result<ToolOutput, ToolError>,
+        /// Where the whole output is kept, in words for the model, if it is longer than the model may see.
+        kept: Option<String>,
+    },
+    /// Something happened in a sub-agent.
+    Child {
+        /// The call that started it.
+        call: CallId,
+        /// Its name.
+        name: Arc<str>,
+        /// What happened.
+        event: Box<Event>,
+    },
+    /// What sub-agents spent.
+    Books(Vec<LedgerEntry>),
+    /// What was granted to a sub-agent.
+    Granted(Grants),
+    /// A sub-agent paused; there is no [`ToolDone`](Self::ToolDone) for it.
+    Suspended {
+        /// The call that started it.
+        call: CallId,
+        /// All that it needs to go on.
+        session: Box<Session>,
     },
     /// What the hooks say of the end.
     Ended(OnStop),
@@ -166,15 +193,6 @@ pub enum Input {
     Time(Duration),
 }
 
-/// Where a run stands among the runs above it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ancestry {
-    /// Names of the sub-agents from the top run down; empty in the top run.
-    pub(crate) path: Arc<[Arc<str>]>,
-    /// The ceilings of all runs above, outermost first.
-    pub(crate) ceilings: Arc<[Arc<Ceiling>]>,
-}
-
 #[derive(Debug, PartialEq)]
 enum Phase {
     /// Nothing is in motion: decide what comes next.
@@ -189,10 +207,23 @@ enum Phase {
     Batch,
     /// Hooks judge the end.
     Ending,
+    /// A summary is being written.
+    Compacting,
     /// Running calls wind down; then the run ends as noted.
     WindingDown { until: Duration },
     /// Over.
     Finished,
+}
+
+/// How a run begins.
+#[derive(Debug)]
+pub(crate) enum Start {
+    /// With a message.
+    With(Message),
+    /// Where the session ended.
+    Again,
+    /// To make room, and nothing else.
+    Compact,
 }
 
 /// A run without input or output. See the [module](self).
@@ -232,6 +263,18 @@ pub struct RunState {
     /// How the run ends when the running calls are done.
     verdict_on_run: Option<Result<Outcome, RunError>>,
     text: String,
+    gauge: Gauge,
+    compacting: Option<Compacting>,
+    /// The last compaction of this run freed too little.
+    compaction_is_spent: bool,
+    /// The present answer was too long for the context before, and room was made.
+    overflow_is_handled: bool,
+    /// The run compacts, and that is all.
+    only_compacts: bool,
+    /// The answer as data.
+    structured: Option<Value>,
+    /// The next answer has to be a call of the answer tool.
+    wants_answer: bool,
 }
 
 impl fmt::Debug for RunState {
@@ -245,13 +288,7 @@ impl fmt::Debug for RunState {
 }
 
 impl RunState {
-    /// Begins a run with a message, or, without one, where the session ended.
-    pub(crate) fn new(
-        setup: Arc<Setup>,
-        session: &mut Session,
-        input: Option<Message>,
-        ancestry: Ancestry,
-    ) -> Self {
+    pub(crate) fn new(setup: Arc<Setup>, session: &mut Session, work: Start, ancestry: Ancestry) -> Self {
         let offered = Arc::clone(&setup.offered);
         let mut state = Self {
             setup,
@@ -279,8 +316,20 @@ impl RunState {
             undecided: Vec::new(),
             verdict_on_run: None,
             text: String::new(),
+            gauge: Gauge::default(),
+            compacting: None,
+            compaction_is_spent: false,
+            overflow_is_handled: false,
+            only_compacts: false,
+            structured: None,
+            wants_answer: false,
         };
-        state.begin(session, input);
+        state.offer_loaded(session);
+        match work {
+            Start::With(message) => state.begin(session, Some(message)),
+            Start::Again => state.begin(session, None),
+            Start::Compact => state.begin_compaction(session),
+        }
         state
     }
 
@@ -328,7 +377,13 @@ impl RunState {
                     self.events.push_back(Event::ToolProgress { call, text, skipped });
                 }
             }
-            Input::ToolDone { call, result } => self.tool_done(session, &call, result),
+            Input::ToolDone { call, result, kept } => self.tool_done(session, &call, result, kept),
+            Input::Child { call, name, event } => {
+                self.events.push_back(Event::SubAgent { call, name, event });
+            }
+            Input::Books(entries) => self.book_child(session, entries),
+            Input::Granted(grants) => session.grants.merge(&grants),
+            Input::Suspended { call, session: child } => self.suspended(session, &call, child),
             Input::Ended(how) => self.end_judged(session, how),
             Input::HookPanicked(hook) => self.events.push_back(Event::HookPanicked { hook }),
             Input::Steer(message) => self.steering.push_back(message),
@@ -337,6 +392,10 @@ impl RunState {
             Input::Time(now) => self.set_time(session, now),
         }
         Ok(())
+    }
+
+    pub(crate) fn ancestry(&self) -> &Ancestry {
+        &self.ancestry
     }
 
     /// Whether there are events or steps to take.

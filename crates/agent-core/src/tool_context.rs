@@ -1,15 +1,18 @@
 //! The seam to a tool: the trait that hosts and adapters implement, and what a running call is given.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde_json::Value;
 
+use crate::approval::Approver;
 use crate::cancel::Cancellation;
 use crate::inbox::Inbox;
+use crate::limits::Left;
 use crate::message::CallId;
-use crate::policy::ApprovalKey;
+use crate::policy::{ApprovalKey, Ceiling, Grants};
+use crate::session::Session;
 use crate::tool::{Effects, ToolError, ToolOutput, ToolSpec};
 
 /// Something that the model can call.
@@ -77,6 +80,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 pub struct ToolContext {
     call: CallId,
     scope: Arc<Scope>,
+    lease: Option<Arc<Lease>>,
 }
 
 /// The part of a run that all its calls share.
@@ -88,9 +92,43 @@ pub(crate) struct Scope {
     pub(crate) path: Arc<[Arc<str>]>,
 }
 
+/// What a sub-agent gets from the run that starts it.
+#[derive(Default)]
+pub(crate) struct Lease {
+    /// What binds it: the ceilings of all runs above, and that of the run that starts it.
+    pub(crate) ceilings: Arc<[Arc<Ceiling>]>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) wait_for_verdicts: bool,
+    pub(crate) left: Left,
+    pub(crate) max_depth: usize,
+    pub(crate) grants: Grants,
+    /// Its session, when it goes on where it paused.
+    pub(crate) suspended: Mutex<Option<Box<Session>>>,
+}
+
+impl Lease {
+    pub(crate) fn take_suspended(&self) -> Option<Box<Session>> {
+        self.suspended.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
 impl ToolContext {
-    pub(crate) fn new(call: CallId, scope: Arc<Scope>) -> Self {
-        Self { call, scope }
+    pub(crate) fn new(call: CallId, scope: Arc<Scope>, lease: Option<Arc<Lease>>) -> Self {
+        Self { call, scope, lease }
+    }
+
+    pub(crate) fn scope(&self) -> &Arc<Scope> {
+        &self.scope
+    }
+
+    pub(crate) fn lease(&self) -> Option<&Arc<Lease>> {
+        self.lease.as_ref()
     }
 
     /// A context without a run, for calling a tool by hand: its progress goes nowhere.
@@ -103,7 +141,7 @@ impl ToolContext {
     /// assert_eq!(context.call_id().as_str(), "call-1");
     /// ```
     pub fn detached(call: impl Into<CallId>) -> Self {
-        Self::new(call.into(), Arc::new(Scope::default()))
+        Self::new(call.into(), Arc::new(Scope::default()), None)
     }
 
     /// The same context with another token, for calling a tool by hand.
@@ -111,7 +149,7 @@ impl ToolContext {
     pub fn with_cancellation(self, cancellation: Cancellation) -> Self {
         let scope =
             Scope { inbox: Arc::clone(&self.scope.inbox), cancellation, path: Arc::clone(&self.scope.path) };
-        Self { call: self.call, scope: Arc::new(scope) }
+        Self { call: self.call, scope: Arc::new(scope), lease: self.lease }
     }
 
     /// The call that this is.

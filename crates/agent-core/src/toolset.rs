@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::arguments::ArgumentCheck;
 use crate::digest::{Digest, Fingerprint};
 use crate::policy::ApprovalKey;
 use crate::tool::{Effects, ToolSpec};
@@ -16,6 +17,9 @@ pub const MAX_TOOLS: usize = 4096;
 
 /// Letters of a tool's name at most, as the narrowest provider has it.
 pub const MAX_NAME: usize = 64;
+
+/// How the origin of a tool begins that starts a run of its own; its name follows.
+pub(crate) const AGENT_ORIGIN: &str = "agent:";
 
 /// Tools in the order of their names. The order of registration does not matter, so that the same tools always
 /// make the same request.
@@ -29,8 +33,8 @@ pub(crate) struct ToolEntry {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) tool: Arc<dyn Tool>,
     /// Offered only after `tool_search` has loaded it.
-    #[expect(dead_code, reason = "deferred loading follows")]
     pub(crate) deferred: bool,
+    pub(crate) check: ArgumentCheck,
     fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -43,6 +47,19 @@ impl fmt::Debug for ToolEntry {
 impl ToolEntry {
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         *self.fingerprint.get_or_init(|| Fingerprint::of(&self.spec))
+    }
+
+    /// Whether the tool starts a run of its own. The origin is the host's word, never a server's.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.spec.origin.starts_with(AGENT_ORIGIN)
+    }
+
+    /// What is wrong with the arguments, in words for the model.
+    pub(crate) fn wrong_arguments(&self, arguments: &Value) -> Option<String> {
+        self.check
+            .check(arguments)
+            .err()
+            .map(|wrong| format!("The arguments do not fit. Nothing was run.\n{wrong}"))
     }
 
     /// The effects with these arguments. A panicking tool counts as one that may do anything.
@@ -103,7 +120,13 @@ impl Toolset {
             let spec = catch_unwind(AssertUnwindSafe(|| tool.spec().clone()))
                 .map_err(|_panic| ToolsetError::Panicked)?;
             check(&spec)?;
-            entries.push(ToolEntry { spec: Arc::new(spec), tool, deferred, fingerprint: OnceLock::new() });
+            entries.push(ToolEntry {
+                check: ArgumentCheck::new(Arc::clone(&spec.input_schema)),
+                spec: Arc::new(spec),
+                tool,
+                deferred,
+                fingerprint: OnceLock::new(),
+            });
         }
         entries.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
         for pair in entries.windows(2) {
@@ -139,7 +162,7 @@ pub(crate) fn digest(offered: &[Arc<ToolSpec>]) -> Digest {
     Digest::of_bytes(&bytes)
 }
 
-fn check(spec: &ToolSpec) -> Result<(), ToolsetError> {
+pub(crate) fn check(spec: &ToolSpec) -> Result<(), ToolsetError> {
     let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     if spec.name.is_empty() || spec.name.len() > MAX_NAME || !spec.name.bytes().all(letter) {
         return Err(ToolsetError::Name(spec.name.to_string()));

@@ -53,6 +53,15 @@ impl Grants {
         Ok(())
     }
 
+    /// Takes over the grants of another list, each once, up to [`MAX_GRANTS`].
+    pub fn merge(&mut self, other: &Self) {
+        for grant in &other.0 {
+            if self.0.len() < MAX_GRANTS && !self.0.contains(grant) {
+                self.0.push(grant.clone());
+            }
+        }
+    }
+
     /// The grants, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Grant> {
         self.0.iter()

@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 
 use futures_util::FutureExt as _;
 
-use crate::approval::{Ask, Verdict};
-use crate::hooks::{Ending, Flow, Gate, Hooks, Judgement, OnStop, PlannedCall};
+use crate::approval::{Approver, Ask, Verdict};
+use crate::hooks::{Ending, Flow, Gate, Judgement, OnStop, PlannedCall};
 use crate::message::CallId;
+use crate::output::spill_of;
 use crate::setup::Setup;
 use crate::state::{ModelCall, ReadyCall};
 use crate::tool::{ToolError, ToolErrorKind, ToolOutput};
@@ -76,9 +77,8 @@ async fn judge(setup: &Setup, mut call: PlannedCall) -> Judgement {
     judgement
 }
 
-pub(super) fn decide(setup: &Setup, asks: Vec<Ask>) -> Option<Work<'_, Vec<Verdict>>> {
-    let approver = setup.approver.as_ref()?;
-    Some(Work::new(async move { approver.decide(asks).await }))
+pub(super) fn decide<'a>(approver: Arc<dyn Approver>, asks: Vec<Ask>) -> Work<'a, Vec<Verdict>> {
+    Work::new(async move { approver.decide(asks).await })
 }
 
 pub(super) fn on_stop(setup: &Setup, ending: Ending) -> Work<'_, OnStop> {
@@ -92,66 +92,85 @@ pub(super) fn on_stop(setup: &Setup, ending: Ending) -> Work<'_, OnStop> {
     })
 }
 
+/// How a call ended, and where its whole output is kept, if that is longer than the model may see.
+pub(super) type Ended = (Result<ToolOutput, ToolError>, Option<String>);
+
 /// A call in motion.
 pub(super) struct RunningTool<'a> {
     pub(super) call: CallId,
-    future: Result<Boxed<'a, Result<ToolOutput, ToolError>>, ToolError>,
+    future: ToolFuture<'a>,
+}
+
+enum ToolFuture<'a> {
+    /// The tool's own future.
+    Bare(Boxed<'a, Result<ToolOutput, ToolError>>),
+    /// With hooks or a sink behind it.
+    Wrapped(Boxed<'a, Ended>),
+    /// The tool panicked before there was a future.
+    Failed,
 }
 
 impl RunningTool<'_> {
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ToolOutput, ToolError>> {
-        match &mut self.future {
-            Ok(future) => match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-                Ok(polled) => polled,
-                Err(_panic) => Poll::Ready(Err(panicked())),
-            },
-            Err(error) => Poll::Ready(Err(error.clone())),
-        }
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.future {
+            ToolFuture::Bare(future) => future.as_mut().poll(cx).map(|result| (result, None)),
+            ToolFuture::Wrapped(future) => future.as_mut().poll(cx),
+            ToolFuture::Failed => Poll::Ready((Err(panicked()), None)),
+        }));
+        polled.unwrap_or_else(|_panic| Poll::Ready((Err(panicked()), None)))
     }
 }
 
 pub(super) fn run_tool(setup: &Setup, ready: ReadyCall, scope: Arc<Scope>) -> Option<RunningTool<'_>> {
     let entry = setup.tools.get(&ready.spec.name)?;
     let call = ready.id.clone();
-    let context = ToolContext::new(ready.id.clone(), scope);
-    let future = if setup.hooks.is_empty() {
+    let context = ToolContext::new(ready.id.clone(), scope, ready.lease.map(Arc::new));
+    let future = if setup.hooks.is_empty() && setup.spill.is_none() {
         catch_unwind(AssertUnwindSafe(|| entry.tool.call(ready.arguments, context)))
+            .map_or(ToolFuture::Failed, ToolFuture::Bare)
     } else {
-        Ok(with_hooks(&setup.hooks, &*entry.tool, ready, context))
-    };
-    Some(RunningTool { call, future: future.map_err(|_panic| panicked()) })
-}
-
-fn with_hooks<'a>(
-    hooks: &'a [Arc<dyn Hooks>],
-    tool: &'a dyn Tool,
-    ready: ReadyCall,
-    context: ToolContext,
-) -> Boxed<'a, Result<ToolOutput, ToolError>> {
-    Box::pin(async move {
         let planned = PlannedCall {
             id: ready.id,
             tool: Arc::clone(&ready.spec.name),
-            arguments: ready.arguments.clone(),
-            effects: ready.spec.effects,
+            effects: entry.effects(&ready.arguments),
+            arguments: ready.arguments,
             path: context.path().into(),
         };
-        // A failure is an output to the hooks as well: what must not be seen may be in an error, too.
-        let mut output = match tool.call(ready.arguments, context).await {
-            Ok(output) => output,
-            Err(error) if error.kind == ToolErrorKind::Interrupted => return Err(error),
-            Err(error) => ToolOutput::error(error.message),
-        };
-        for hook in hooks {
-            let seen = AssertUnwindSafe(hook.after_tool(&planned, &mut output)).catch_unwind().await;
-            if seen.is_err() {
-                return Err(ToolError::failed(
-                    "The tool ran, but its output was withheld: a hook that checks it failed.",
-                ));
-            }
+        ToolFuture::Wrapped(Box::pin(wrapped(setup, &*entry.tool, planned, context)))
+    };
+    Some(RunningTool { call, future })
+}
+
+/// Runs the tool, shows what came of it to the hooks, and keeps the whole of it in the sink.
+async fn wrapped(setup: &Setup, tool: &dyn Tool, planned: PlannedCall, context: ToolContext) -> Ended {
+    let arguments = planned.arguments.clone();
+    // Caught here, so that hooks see a crash as what it is: an output like any other.
+    let result = AssertUnwindSafe(async { tool.call(arguments, context).await }).catch_unwind().await;
+    // What must not be seen may be in an error, too.
+    let mut output = match result.unwrap_or_else(|_panic| Err(panicked())) {
+        Ok(output) => output,
+        Err(error) if error.kind == ToolErrorKind::Interrupted => return (Err(error), None),
+        Err(error) => ToolOutput::error(error.message),
+    };
+    for hook in &setup.hooks {
+        if AssertUnwindSafe(hook.after_tool(&planned, &mut output)).catch_unwind().await.is_err() {
+            let text = "The tool ran, but its output was withheld: a hook that checks it failed.";
+            return (Err(ToolError::failed(text)), None);
         }
-        Ok(output)
-    })
+    }
+    let spill = spill_of(&output, &setup.outputs, &planned.id, &planned.tool);
+    let kept = match (&setup.spill, spill) {
+        (Some(sink), Some(spill)) => {
+            let kept = AssertUnwindSafe(async { sink.spill(spill).await }).catch_unwind().await;
+            Some(match kept {
+                Ok(Ok(pointer)) => pointer,
+                Ok(Err(error)) => format!("the whole could not be kept: {error}"),
+                Err(_panic) => "the whole could not be kept".to_owned(),
+            })
+        }
+        _ => None,
+    };
+    (Ok(output), kept)
 }
 
 fn panicked() -> ToolError {

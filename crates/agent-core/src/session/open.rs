@@ -21,6 +21,9 @@ pub(crate) struct OpenRun {
     /// Answers in a row that did not fit the schema.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) schema_repairs: u32,
+    /// Sub-agents that were started.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) agents: u32,
     /// Recent calls with their results, for the detection of repeats.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) repeats: Vec<Repeat>,
@@ -55,6 +58,9 @@ pub(crate) struct Slot {
     /// The arguments it is to run with, when they are not those of the proposal in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) arguments: Option<Value>,
+    /// The session of a sub-agent that paused, with all that it needs to go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) child: Option<Box<Session>>,
     /// Whether a person changed them, which the model is told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) edited: bool,
@@ -78,15 +84,15 @@ pub(crate) enum SlotState {
     },
     /// It runs.
     Running { parallel: bool },
-    /// It is a sub-agent that paused, with all that it needs to go on.
-    Suspended(Box<Session>),
+    /// It is a sub-agent that paused.
+    Suspended,
     /// It has its result.
     Done(Arc<ToolResult>),
 }
 
 impl Slot {
     pub(crate) fn new() -> Self {
-        Self { state: SlotState::Proposed, arguments: None, edited: false }
+        Self { state: SlotState::Proposed, arguments: None, child: None, edited: false }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -102,7 +108,7 @@ impl Slot {
     pub(crate) fn status_if_cut(&self) -> Option<ToolStatus> {
         match self.state {
             SlotState::Done(_) => None,
-            SlotState::Running { .. } | SlotState::Suspended(_) => Some(ToolStatus::Interrupted),
+            SlotState::Running { .. } | SlotState::Suspended => Some(ToolStatus::Interrupted),
             _ => Some(ToolStatus::NotStarted),
         }
     }
@@ -121,15 +127,11 @@ impl Batch {
 
     /// The sessions of sub-agents that paused.
     pub(crate) fn suspended(&self) -> impl Iterator<Item = &Session> {
-        self.slots
-            .iter()
-            .filter_map(|s| if let SlotState::Suspended(c) = &s.state { Some(&**c) } else { None })
+        self.slots.iter().filter_map(|s| s.child.as_deref())
     }
 
     /// The same, for changes.
     pub(crate) fn suspended_mut(&mut self) -> impl Iterator<Item = &mut Session> {
-        self.slots
-            .iter_mut()
-            .filter_map(|s| if let SlotState::Suspended(c) = &mut s.state { Some(&mut **c) } else { None })
+        self.slots.iter_mut().filter_map(|s| s.child.as_deref_mut())
     }
 }

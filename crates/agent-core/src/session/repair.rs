@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::closing;
 use crate::message::{Block, CallId, Message, Role, ToolCall, ToolResult, ToolStatus};
+use crate::output::limit_together;
 use crate::session::Session;
 use crate::session::open::{Batch, SlotState};
 
@@ -118,29 +119,31 @@ impl Session {
     }
 
     /// Answers every open call by what became of it, and closes the batch and its asks. The way in which a session
-    /// is made valid when a run ends in the middle of a batch: synchronous, infallible.
-    pub(crate) fn close_batch(&mut self, text: impl Fn(usize, ToolStatus) -> String) -> Option<Arc<Message>> {
+    /// is made valid when a run ends in the middle of a batch: synchronous, infallible. Results that together hold
+    /// more than `max_bytes` of text are cut; the bytes that were left out come back.
+    pub(crate) fn close_batch(
+        &mut self,
+        text: impl Fn(usize, ToolStatus) -> String,
+        max_bytes: usize,
+    ) -> Option<(Arc<Message>, usize)> {
         self.asks.close();
         let batch = self.open.batch.take()?;
-        let blocks = {
-            let calls = self.messages.last()?.tool_calls();
-            let mut blocks = Vec::with_capacity(batch.slots.len());
-            for (place, (call, slot)) in calls.zip(batch.slots).enumerate() {
-                let cut = slot.status_if_cut();
-                let result = match (slot.state, cut) {
-                    (SlotState::Done(result), _) => Arc::unwrap_or_clone(result),
-                    (_, status) => {
-                        let status = status.unwrap_or(ToolStatus::NotStarted);
-                        closing::result(&call.id, &call.name, status, text(place, status))
-                    }
-                };
-                blocks.push(Block::ToolResult(result));
-            }
-            blocks
-        };
+        let mut results = Vec::with_capacity(batch.slots.len());
+        for (place, (call, slot)) in self.messages.last()?.tool_calls().zip(batch.slots).enumerate() {
+            let cut = slot.status_if_cut();
+            results.push(match (slot.state, cut) {
+                (SlotState::Done(result), _) => Arc::unwrap_or_clone(result),
+                (_, status) => {
+                    let status = status.unwrap_or(ToolStatus::NotStarted);
+                    closing::result(&call.id, &call.name, status, text(place, status))
+                }
+            });
+        }
+        let dropped = limit_together(&mut results, max_bytes);
+        let blocks = results.into_iter().map(Block::ToolResult).collect();
         let message = Arc::new(Message::new(Role::Tool, blocks));
         self.messages.push(Arc::clone(&message));
-        Some(message)
+        Some((message, dropped))
     }
 
     fn settle_interrupted(&mut self, problems: &mut Vec<Problem>) {
@@ -156,7 +159,7 @@ impl Session {
                     closing::interrupted(None),
                 );
                 slot.state = SlotState::Done(Arc::new(result));
-            } else if let SlotState::Suspended(child) = &mut slot.state {
+            } else if let Some(child) = &mut slot.child {
                 // Problems of a child name its own messages; they are put right without being listed here.
                 child.repair();
             }

@@ -23,6 +23,9 @@ const CONTINUE: &str = "Your answer was cut at the output limit. Continue exactl
 
 impl RunState {
     pub(super) fn model_event(&mut self, session: &mut Session, event: ModelEvent) {
+        if self.phase == Phase::Compacting {
+            return self.summary_event(session, event);
+        }
         if self.phase != Phase::Calling {
             return;
         }
@@ -59,6 +62,9 @@ impl RunState {
     }
 
     pub(super) fn model_failed(&mut self, session: &mut Session, error: ModelError) {
+        if self.phase == Phase::Compacting {
+            return self.summary_failed(session, &error);
+        }
         if self.phase != Phase::Calling {
             return;
         }
@@ -67,6 +73,9 @@ impl RunState {
         self.discard_attempt();
         if error.kind == ModelErrorKind::Filtered {
             return self.finish(session, Ok(Outcome::Stopped { why: StopCause::Filtered }));
+        }
+        if matches!(error.kind, ModelErrorKind::ContextOverflow { .. }) {
+            return self.overflowed(session, error);
         }
         let wait = self.setup.retry.delay(self.model_attempts, &error, self.setup.random());
         match wait {
@@ -77,9 +86,7 @@ impl RunState {
     }
 
     fn discard_attempt(&mut self) {
-        if self.answer.shown {
-            self.events.push_back(Event::AttemptDiscarded { message: self.number, attempt: self.attempt });
-        }
+        self.events.push_back(Event::AttemptDiscarded { message: self.number, attempt: self.attempt });
         self.answer.reset();
     }
 
@@ -126,14 +133,16 @@ impl RunState {
         self.book(session, purpose_of(self.attempt), AttemptEnd::Answered, self.answer.usage);
         session.open.spent.turns = session.open.spent.turns.saturating_add(1);
         let whole = reason.is_complete() && self.answer.is_closed();
+        let usage = self.answer.usage;
         let message = self.commit_answer(session, Some(reason.clone()));
+        self.calibrate(session, &usage);
         let calls = message.as_ref().map_or(0, |m| m.tool_calls().count());
         self.text = message.map(|m| m.text()).unwrap_or_default();
         if calls == 0 {
             return self.answered_in_words(session, reason);
         }
         session.open.batch = Some(Batch::for_calls(calls));
-        if self.landing.is_some() {
+        if self.landing.is_some() && !self.answers_by_tool() {
             self.close_open_calls(session, closing::TOOL_LIMIT);
             return self.turn_ended(session);
         }
@@ -164,9 +173,16 @@ impl RunState {
                     self.add(session, Message::user(CONTINUE), Added::Continuation);
                 }
             }
+            // The context is full: room is made, and the model goes on.
+            StopReason::ContextWindow if self.count_continuation(session) => {
+                if !self.compact(session, None) {
+                    self.add(session, Message::user(CONTINUE), Added::Continuation);
+                }
+            }
+            StopReason::ContextWindow => {}
             _ => {
                 session.open.continuations = 0;
-                self.done(session);
+                self.answered_finally(session);
             }
         }
     }
@@ -175,7 +191,7 @@ impl RunState {
     fn count_continuation(&mut self, session: &mut Session) -> bool {
         let count = &mut session.open.continuations;
         *count = count.saturating_add(1);
-        let goes_on = *count <= self.setup.limits.continuations;
+        let goes_on = *count <= self.ancestry.limits.continuations;
         if !goes_on {
             self.end_with(StopCause::OutputLimit);
         }
@@ -255,14 +271,14 @@ impl RunState {
         let open =
             session.open.batch.as_ref().map(|b| b.slots.iter().map(|s| !s.is_done()).collect::<Vec<_>>());
         let texts: Vec<Option<String>> = self.texts_of_running();
-        let Some(message) = session.close_batch(|place, status| match status {
+        let text = |place: usize, status| match status {
             ToolStatus::Interrupted => {
                 texts.get(place).cloned().flatten().unwrap_or_else(|| closing::interrupted(None))
             }
             _ => not_started.to_owned(),
-        }) else {
-            return;
         };
+        let max_bytes = self.setup.outputs.turn_bytes;
+        let Some((message, dropped_bytes)) = session.close_batch(text, max_bytes) else { return };
         for ((result, _), open) in
             message.tool_results().zip(last.tool_calls()).zip(open.into_iter().flatten())
         {
@@ -275,10 +291,18 @@ impl RunState {
                 });
             }
         }
-        self.results_added(session, message);
+        self.results_added(session, message, dropped_bytes);
     }
 
-    pub(super) fn results_added(&mut self, session: &mut Session, content: Arc<Message>) {
+    pub(super) fn results_added(
+        &mut self,
+        session: &mut Session,
+        content: Arc<Message>,
+        dropped_bytes: usize,
+    ) {
+        if dropped_bytes > 0 {
+            self.events.push_back(Event::ResultsCut { dropped_bytes });
+        }
         let message = session.next_number();
         self.events.push_back(Event::ResultsAdded { message, content });
     }

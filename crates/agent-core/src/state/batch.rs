@@ -52,7 +52,11 @@ impl RunState {
             let Some(slot) = Self::slot(session, place) else { continue };
             let now = || self.digest_now(session, call, slot.arguments(call));
             let holds = match &slot.state {
-                SlotState::Done(_) | SlotState::Suspended(_) => true,
+                SlotState::Done(_) => true,
+                SlotState::Suspended => {
+                    self.wake_suspended(session, place, call);
+                    continue;
+                }
                 // What was approved has to be what would run now; else it is asked about again.
                 SlotState::Cleared { approved: Some(digest), .. } => now() == Some(*digest),
                 SlotState::Asked => now().is_some_and(|digest| session.asks.find(&digest).is_some()),
@@ -86,8 +90,11 @@ impl RunState {
             if slot.state != SlotState::Proposed {
                 continue;
             }
-            if place >= setup.limits.calls_per_turn {
+            if place >= self.ancestry.limits.calls_per_turn {
                 self.settle(session, place, call, ToolStatus::NotStarted, closing::TOO_MANY);
+                continue;
+            }
+            if self.builtin(&setup, session, place, call) {
                 continue;
             }
             let Some(entry) = self.validate(&setup, session, place, call) else { continue };
@@ -121,19 +128,20 @@ impl RunState {
         let slot = Self::slot(session, place)?;
         let wrong = match &call.malformed {
             Some(written) if slot.arguments.is_none() => Some(malformed(written)),
-            _ => setup.wrong_arguments(&entry.spec, slot.arguments(call)),
+            _ => entry.wrong_arguments(slot.arguments(call)),
         };
         let Some(wrong) = wrong else { return Some(entry) };
         // The host may know how to mend it; what it mends is judged like anything else, and shown beside the
         // proposal.
         let mended = if slot.arguments.is_none() { setup.mend(call, &entry.spec) } else { None };
-        match mended.filter(|m| m.is_object() && setup.wrong_arguments(&entry.spec, m).is_none()) {
+        match mended.filter(|m| entry.wrong_arguments(m).is_none()) {
             Some(mended) => {
                 Self::slot_mut(session, place)?.arguments = Some(mended);
                 Some(entry)
             }
             None => {
-                let text = setup.with_schema(&wrong, &entry.spec);
+                let text =
+                    format!("{wrong}\nThe schema of `{}` is {}", entry.spec.name, entry.spec.input_schema);
                 self.settle(session, place, call, ToolStatus::Error, text);
                 None
             }
@@ -273,7 +281,7 @@ impl RunState {
 
     /// Puts open questions to the approver, all at once.
     pub(super) fn consult(&mut self, session: &Session) {
-        if self.deciding || self.setup.approver.is_none() || self.phase != Phase::Batch {
+        if self.deciding || self.ancestry.approver.is_none() || self.phase != Phase::Batch {
             return;
         }
         let undecided = std::mem::take(&mut self.undecided);

@@ -17,7 +17,7 @@ use crate::state::{Phase, RunState, Step};
 impl RunState {
     /// The model is done. The run is, too, unless somebody has more to say.
     pub(super) fn done(&mut self, session: &mut Session) {
-        if self.verdict_on_run.is_some() || self.goes_on(session) {
+        if self.verdict_on_run.is_some() || (self.landing.is_none() && self.goes_on(session)) {
             return;
         }
         if self.setup.hooks.is_empty() {
@@ -63,25 +63,30 @@ impl RunState {
 
     fn finish_done(&mut self, session: &mut Session) {
         let text = std::mem::take(&mut self.text);
-        self.finish(session, Ok(Outcome::Done { text, structured: None }));
+        let structured = self.structured.take();
+        self.finish(session, Ok(Outcome::Done { text, structured }));
     }
 
     pub(super) fn request_stopped(&mut self, session: &mut Session, reason: String) {
-        if self.phase == Phase::Calling {
-            self.discard_unsent();
+        if matches!(self.phase, Phase::Calling | Phase::Compacting) {
+            self.discard_unsent(session);
             self.finish(session, Ok(Outcome::Stopped { why: StopCause::Hook(reason) }));
         }
     }
 
     pub(super) fn request_panicked(&mut self, session: &mut Session) {
-        if self.phase == Phase::Calling {
+        if matches!(self.phase, Phase::Calling | Phase::Compacting) {
             self.events.push_back(Event::HookPanicked { hook: "before_request" });
-            self.discard_unsent();
+            self.discard_unsent(session);
             self.finish(session, Err(RunError::HookPanicked));
         }
     }
 
-    fn discard_unsent(&mut self) {
+    fn discard_unsent(&mut self, session: &mut Session) {
+        self.cut_summary(session);
+        if self.phase != Phase::Calling {
+            return;
+        }
         self.events.push_back(Event::AttemptDiscarded { message: self.number, attempt: self.attempt });
         self.answer.reset();
         self.phase = Phase::Idle;
@@ -108,10 +113,11 @@ impl RunState {
         if matches!(self.phase, Phase::Finished | Phase::WindingDown { .. }) {
             return;
         }
+        self.cut_summary(session);
         self.cut_answer(session);
         self.take_back_unbegun(session);
         self.verdict_on_run = Some(result);
-        let grace = self.setup.limits.grace;
+        let grace = self.ancestry.limits.grace;
         match self.now {
             Some(now) if !self.running.is_empty() && grace > Duration::ZERO => {
                 self.phase = Phase::WindingDown { until: now.saturating_add(grace) };
@@ -155,8 +161,11 @@ impl RunState {
             return;
         }
         self.take_back_unbegun(session);
-        self.close_asks(session.pending_asks(), Closed::Withdrawn);
-        self.close_open_calls(session, closing::NOT_STARTED);
+        // A run that only compacts leaves open calls to those who resume them.
+        if !self.only_compacts {
+            self.close_asks(session.pending_asks(), Closed::Withdrawn);
+            self.close_open_calls(session, closing::NOT_STARTED);
+        }
         self.close_turn(session);
         self.running.clear();
         self.phase = Phase::Finished;
@@ -169,6 +178,7 @@ impl RunState {
     pub fn close(&mut self, session: &mut Session) {
         if self.phase != Phase::Finished {
             self.verdict_on_run = None;
+            self.cut_summary(session);
             self.cut_answer(session);
             self.finish(session, Ok(Outcome::Cancelled { reason: "dropped".into() }));
         }

@@ -10,6 +10,7 @@ use crate::closing;
 use crate::event::Event;
 use crate::message::{Block, CallId, Media, MediaSource, ToolCall, ToolResult, ToolStatus};
 use crate::outcome::StopCause;
+use crate::output::limit;
 use crate::session::Session;
 use crate::session::open::{Repeat, SlotState};
 use crate::state::{Phase, ReadyCall, RunState, Step};
@@ -24,6 +25,7 @@ pub(super) struct RunningCall {
     pub(super) place: usize,
     pub(super) call: CallId,
     started: Option<Duration>,
+    is_agent: bool,
     pub(super) deadline: Option<Duration>,
 }
 
@@ -51,7 +53,7 @@ impl RunState {
 
     /// Whether somebody is at work on a verdict, or the host has said that it will send one.
     fn is_awaited(&self) -> bool {
-        self.deciding || (self.setup.wait_for_verdicts && self.setup.approver.is_none())
+        self.deciding || (self.ancestry.wait_for_verdicts && self.ancestry.approver.is_none())
     }
 
     /// The place of the next call that may start now.
@@ -66,27 +68,45 @@ impl RunState {
             SlotState::Cleared { parallel, .. } => Standing::Ready { parallel },
             _ => Standing::Undecided,
         });
-        let place = next_to_start(standings, self.setup.limits.parallel_calls)?;
-        Some(place + self.first_open)
+        let place = next_to_start(standings, self.ancestry.limits.parallel_calls)? + self.first_open;
+        let agents = self.running.iter().filter(|r| r.is_agent).count();
+        if agents > 0 && agents >= self.ancestry.limits.agents_at_once {
+            let call = session.messages.last()?.tool_calls().nth(place)?;
+            if self.setup.tools.get(&call.name).is_some_and(|e| e.is_agent()) {
+                return None;
+            }
+        }
+        Some(place)
     }
 
     fn start(&mut self, session: &mut Session, place: usize, call: &ToolCall) {
         let setup = Arc::clone(&self.setup);
-        if setup.limits.tool_calls.is_some_and(|limit| session.open.spent.tool_calls >= limit) {
+        if self.ancestry.limits.tool_calls.is_some_and(|limit| session.open.spent.tool_calls >= limit) {
             return self.settle(session, place, call, ToolStatus::NotStarted, closing::TOOL_LIMIT);
         }
         let Some(entry) = setup.tools.get(&call.name) else { return };
+        let is_agent = entry.is_agent();
+        let goes_on = Self::slot(session, place).is_some_and(|s| s.child.is_some());
+        if is_agent && !goes_on {
+            if session.open.agents >= self.ancestry.limits.agents {
+                return self.settle(session, place, call, ToolStatus::NotStarted, closing::AGENT_LIMIT);
+            }
+            session.open.agents += 1;
+        }
         session.open.spent.tool_calls = session.open.spent.tool_calls.saturating_add(1);
         let Some(slot) = Self::slot_mut(session, place) else { return };
         let parallel = matches!(slot.state, SlotState::Cleared { parallel: true, .. });
         slot.state = SlotState::Running { parallel };
         let arguments = slot.arguments(call).clone();
         let edited = slot.arguments.clone();
+        let child = slot.child.take();
+        let lease = is_agent.then(|| self.lease(session, child));
         self.running.push(RunningCall {
+            is_agent,
             place,
             call: call.id.clone(),
             started: self.now,
-            deadline: setup.limits.tool_timeout.and_then(|t| self.now?.checked_add(t)),
+            deadline: self.ancestry.limits.tool_timeout.and_then(|t| self.now?.checked_add(t)),
         });
         self.events.push_back(Event::ToolStarted {
             call: call.id.clone(),
@@ -98,7 +118,7 @@ impl RunState {
             tool: Arc::clone(&entry.tool),
             arguments,
             spec: Arc::clone(&entry.spec),
-            suspended: None,
+            lease,
         }));
     }
 
@@ -108,17 +128,18 @@ impl RunState {
         session: &mut Session,
         id: &CallId,
         result: Result<ToolOutput, ToolError>,
+        kept: Option<String>,
     ) {
         let Some(at) = self.running.iter().position(|r| r.call == *id) else { return };
         let place = self.running.swap_remove(at).place;
         let Some(message) = Self::calling_message(session) else { return };
         let Some(call) = message.tool_calls().nth(place) else { return };
-        let (result, attachments) = self.result_of(session, place, call, result);
+        let (result, attachments) = self.result_of(session, place, call, result, kept);
         self.finish_call(session, place, call, result, attachments);
         self.after_call(session);
     }
 
-    fn after_call(&mut self, session: &mut Session) {
+    pub(super) fn after_call(&mut self, session: &mut Session) {
         match self.phase {
             Phase::WindingDown { .. } if self.running.is_empty() => self.drop_running(session),
             _ => self.advance(session),
@@ -131,21 +152,25 @@ impl RunState {
         place: usize,
         call: &ToolCall,
         result: Result<ToolOutput, ToolError>,
+        kept: Option<String>,
     ) -> (ToolResult, Vec<Media>) {
         let edited = Self::slot(session, place)
             .filter(|s| s.edited)
             .map(|s| format!("The user changed the arguments of this call to {}.", s.arguments(call)));
-        let (status, mut content, structured, attachments) = match result {
-            Ok(output) => {
-                let status = if output.is_error { ToolStatus::Error } else { ToolStatus::Ok };
-                (status, output.blocks, output.structured, output.attachments)
-            }
+        let (output, failed) = match result {
+            Ok(output) => (output, None),
             Err(error) => {
                 let interrupted = error.kind == ToolErrorKind::Interrupted;
                 let status = if interrupted { ToolStatus::Interrupted } else { ToolStatus::Error };
-                (status, vec![Block::text(error.message)], None, Vec::new())
+                (ToolOutput::error(error.message), Some(status))
             }
         };
+        let status = failed.unwrap_or(if output.is_error { ToolStatus::Error } else { ToolStatus::Ok });
+        let (output, cut) = limit(output, &self.setup.outputs, kept.as_deref());
+        if !cut.is_nothing() {
+            self.events.push_back(Event::OutputCut { call: call.id.clone(), cut, kept });
+        }
+        let ToolOutput { blocks: mut content, structured, attachments, .. } = output;
         if let Some(note) = edited {
             content.insert(0, Block::text(note));
         }
@@ -167,7 +192,7 @@ impl RunState {
         self.finish_call(session, place, call, result, Vec::new());
     }
 
-    fn finish_call(
+    pub(super) fn finish_call(
         &mut self,
         session: &mut Session,
         place: usize,
@@ -214,7 +239,7 @@ impl RunState {
                 1
             }
         };
-        let limits = &self.setup.limits;
+        let limits = &self.ancestry.limits;
         if times >= limits.repeat_stop {
             self.end_with(StopCause::Repeats { tool: Arc::clone(&call.name), times });
         } else if times >= limits.repeat_nudge {
@@ -231,10 +256,15 @@ impl RunState {
         self.phase = Phase::Idle;
         self.undecided.clear();
         // Nothing is open, so no text is needed.
-        if let Some(message) = session.close_batch(|_, _| String::new()) {
-            self.results_added(session, message);
+        let max_bytes = self.setup.outputs.turn_bytes;
+        if let Some((message, dropped_bytes)) = session.close_batch(|_, _| String::new(), max_bytes) {
+            self.results_added(session, message, dropped_bytes);
         }
         self.turn_ended(session);
+        if self.structured.is_some() {
+            self.verdict_on_run = None;
+            self.done(session);
+        }
     }
 
     /// Calls that took too long are dropped and get an error result.
@@ -250,7 +280,7 @@ impl RunState {
             );
             self.steps.push_back(Step::DropTool(late.call));
             let error = Err(ToolError::new(ToolErrorKind::Timeout, text));
-            let (result, attachments) = self.result_of(session, late.place, call, error);
+            let (result, attachments) = self.result_of(session, late.place, call, error, None);
             self.finish_call(session, late.place, call, result, attachments);
             self.after_call(session);
         }
@@ -279,10 +309,8 @@ impl RunState {
             let place = self.running.swap_remove(at).place;
             session.open.spent.tool_calls = session.open.spent.tool_calls.saturating_sub(1);
             if let Some(slot) = Self::slot_mut(session, place) {
-                slot.state = match ready.suspended {
-                    Some(child) => SlotState::Suspended(child),
-                    None => SlotState::Proposed,
-                };
+                slot.child = ready.lease.and_then(|l| l.take_suspended());
+                slot.state = if slot.child.is_some() { SlotState::Suspended } else { SlotState::Proposed };
             }
         }
     }

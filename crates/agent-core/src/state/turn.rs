@@ -7,7 +7,7 @@ use crate::closing;
 use crate::event::{Added, Event};
 use crate::limits::Limit;
 use crate::message::{Message, Role};
-use crate::model::{ModelRequest, ToolChoice};
+use crate::model::ModelRequest;
 use crate::outcome::{Outcome, RunError, StopCause};
 use crate::prompt;
 use crate::session::Session;
@@ -44,6 +44,21 @@ impl RunState {
         }
     }
 
+    /// Begins a run that makes room and does nothing else.
+    pub(super) fn begin_compaction(&mut self, session: &mut Session) {
+        self.only_compacts = true;
+        session.runs = session.runs.saturating_add(1);
+        self.events.push_back(Event::RunStarted {
+            run: session.runs,
+            prompt: self.setup.prompt_digest,
+            tools: self.setup.tools_digest,
+        });
+        let problems = session.repair();
+        if !problems.is_empty() {
+            self.events.push_back(Event::Repaired { problems });
+        }
+    }
+
     /// Goes on where the session ended: with its open calls, or with another request.
     fn resume(&mut self, session: &mut Session) {
         if session.open.batch.is_some() {
@@ -70,9 +85,13 @@ impl RunState {
         if let Some(result) = self.verdict_on_run.take() {
             return self.finish(session, result);
         }
+        if self.only_compacts {
+            return self.compact_only(session);
+        }
         self.deliver_steering(session);
-        match self.setup.limits.reached(&session.open.spent) {
+        match self.ancestry.limits.reached(&session.open.spent) {
             Some(limit) => self.reach(session, limit),
+            None if self.make_room(session) => {}
             None => self.call_model(session),
         }
     }
@@ -87,7 +106,7 @@ impl RunState {
 
     /// A limit is reached: one last request if it may be made, else the end.
     pub(super) fn reach(&mut self, session: &mut Session, limit: Limit) {
-        let landing = self.landing.is_none() && self.setup.limits.may_land(&session.open.spent);
+        let landing = self.landing.is_none() && self.ancestry.limits.may_land(&session.open.spent);
         if self.landing.is_none() {
             self.events.push_back(Event::LimitReached { limit, landing });
         }
@@ -106,6 +125,7 @@ impl RunState {
     pub(super) fn call_model(&mut self, session: &mut Session) {
         self.attempt = 0;
         self.model_attempts = 0;
+        self.overflow_is_handled = false;
         self.number = session.next_number();
         self.turn_open = true;
         self.events.push_back(Event::TurnStarted { turn: session.open.spent.turns.saturating_add(1) });
@@ -128,8 +148,8 @@ impl RunState {
             system: Arc::clone(&self.setup.system),
             messages: session.messages.clone(),
             tools: Arc::clone(&self.offered),
-            tool_choice: if self.landing.is_some() { ToolChoice::None } else { ToolChoice::Auto },
-            response_format: None,
+            tool_choice: self.tool_choice(),
+            response_format: self.setup.wanted.as_ref().and_then(|w| w.format()),
             options: self.setup.options.clone(),
             cache: prompt::markers(&session.messages, self.sent),
         };
@@ -167,7 +187,7 @@ impl RunState {
 
     /// When the wall time is used up for good, the landing's reserve included.
     pub(super) fn wall_deadline(&self, session: &Session) -> Option<Duration> {
-        let limit = self.setup.limits.wall_time?;
+        let limit = self.ancestry.limits.wall_time?;
         if matches!(self.phase, Phase::Finished | Phase::WindingDown { .. }) || !self.is_working() {
             return None;
         }
