@@ -68,19 +68,35 @@ pub(crate) fn shape(api: &str, outcome: &Outcome) -> Value {
             _ => {}
         }
         if let Some(name) = kind(api, block) {
-            let is_merged = api != "anthropic_messages" && name != "tool_use" && order.last() == Some(&name);
+            let is_merged = !matches!(api, "anthropic_messages" | "openai_responses")
+                && name != "tool_use"
+                && order.last() == Some(&name);
             if !is_merged {
                 order.push(name);
             }
         }
     }
-    let (stop, stop_raw) =
+    let refusal = outcome.blocks().find_map(refusal_of);
+    let (mut stop, mut stop_raw) =
         outcome.stop().map_or((Value::Null, None), |(reason, raw)| (word(reason, raw), raw));
+    // A refusal is filtered to us and an ordinary end in the corpus.
+    if refusal.is_some() && stop == "filtered" && matches!(stop_raw, Some("stop" | "completed")) {
+        stop = "end".into();
+    }
+    // The oracle speaks Chat's words about Responses, too.
+    if api == "openai_responses" && stop_raw == Some("completed") {
+        stop_raw = Some("stop");
+    }
     json!({
-        "text": text, "reasoning": reasoning, "refusal": null, "tool_calls": calls, "stop": stop,
+        "text": text, "reasoning": reasoning, "refusal": refusal, "tool_calls": calls, "stop": stop,
         "stop_raw": stop_raw, "usage": usage(api, outcome), "block_order": order,
         "error": outcome.error.as_ref().map(error),
     })
+}
+
+fn refusal_of(block: &Block) -> Option<&str> {
+    let Block::Opaque(opaque) = block else { return None };
+    (opaque.raw["type"] == "refusal").then_some(opaque.raw["refusal"].as_str())?
 }
 
 /// What the corpus calls a block; some of ours are no block there.
@@ -92,12 +108,17 @@ fn kind(api: &str, block: &Block) -> Option<String> {
             let redacted = reasoning.seal.as_ref().is_some_and(|s| s.data.get("redacted_thinking").is_some());
             if redacted { "redacted_thinking".to_owned() } else { "thinking".to_owned() }
         }
+        // A seal without text is no block on Chat's wire.
+        Block::Reasoning(reasoning) if api == "openai_chat" && reasoning.text.is_empty() => return None,
         Block::Reasoning(_) => "reasoning".to_owned(),
         Block::ToolCall(_) => "tool_use".to_owned(),
         Block::Image(_) => "inlineData".to_owned(),
         Block::Opaque(opaque) if api == "gemini" => {
             let kinds = ["executableCode", "codeExecutionResult", "inlineData"];
             (*kinds.iter().find(|kind| opaque.raw.get(**kind).is_some())?).to_owned()
+        }
+        Block::Opaque(opaque) if opaque.raw["type"] == "refusal" => {
+            (api == "openai_responses").then(|| "text".to_owned())?
         }
         Block::Opaque(opaque) => opaque.raw["type"].as_str().filter(|kind| *kind != "text")?.to_owned(),
         _ => return None,
@@ -106,7 +127,7 @@ fn kind(api: &str, block: &Block) -> Option<String> {
 
 fn word(reason: &StopReason, raw: Option<&str>) -> Value {
     match reason {
-        StopReason::EndTurn if raw.is_none() => Value::Null,
+        StopReason::EndTurn if raw.unwrap_or_default().is_empty() => Value::Null,
         StopReason::EndTurn => "end".into(),
         StopReason::ToolUse => "tool_use".into(),
         StopReason::MaxTokens => "max_tokens".into(),
