@@ -1,1 +1,98 @@
-//! The facade.
+//! Equip any agent with skills and MCP tools.
+//!
+//! A host brings its own interface; Haversack brings the loop, the skills of the project and of the user, and the tools
+//! of MCP servers. What belongs to the repository is used only after somebody agreed to it.
+//!
+//! ```no_run
+//! use futures_util::StreamExt as _;
+//! use haversack::prelude::*;
+//! use haversack::providers::openai_compatible;
+//! use haversack::{ConsentQuestion, Haversack};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = openai_compatible("http://127.0.0.1:8080/v1", "local-model")?;
+//! let haversack = Haversack::builder(model)
+//!     .project(".")
+//!     .section("role", "You help with this project.")
+//!     .consent(async |question: ConsentQuestion| Some(my_ui::confirm(&question.text)))
+//!     .approver(async |asks: Vec<Ask>| asks.iter().map(my_ui::decide).collect::<Vec<_>>())
+//!     .build()?;
+//!
+//! let mut session = Session::default();
+//! let equipped = haversack.prepare().await?; // finds skills, starts servers; once for each run
+//! let mut run = equipped.start(&mut session, "Which tests fail, and why?");
+//! while let Some(event) = run.next().await {
+//!     match event {
+//!         Event::Text { delta, .. } => print!("{delta}"),
+//!         Event::ToolStarted { name, .. } => println!("> {name}"),
+//!         _ => {}
+//!     }
+//! }
+//! println!("{:?}", run.outcome().await?);
+//! haversack.close().await;
+//! # Ok(())
+//! # }
+//! # mod my_ui {
+//! #     use haversack::prelude::*;
+//! #     pub fn confirm(_: &str) -> bool { false }
+//! #     pub fn decide(_: &Ask) -> Verdict { Verdict::Defer }
+//! # }
+//! ```
+//!
+//! # What happens when
+//!
+//! - [`Haversack::builder`] takes what does not change: the model, the project, the host's own tools and rules.
+//! - [`Haversack::prepare`] is called once for each run. It looks for skills, asks for consent where there is none,
+//!   starts the servers that are wanted, and puts an [`Agent`](agent_core::agent::Agent) together. From then on the
+//!   prompt and the tools stay as they are.
+//! - [`Equipped::report`] says what was found, used, left out, and why, and what each section of the prompt costs.
+//! - [`Haversack::close`] ends the servers in order; dropping the last clone ends them at once.
+//!
+//! A project without skills and servers gives the same request, byte for byte, as an agent without this crate.
+//!
+//! # Features
+//!
+//! | feature | default | what it brings |
+//! | --- | --- | --- |
+//! | `skills` | yes | `SKILL.md` folders and the `skill` tool |
+//! | `mcp` | yes | MCP servers over standard input and output |
+//! | `providers` | yes | models over HTTP |
+//! | `full` | no | all of them |
+
+pub use haversack_agent_core as agent_core;
+#[cfg(feature = "mcp")]
+#[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+pub use haversack_mcp_client as mcp;
+#[cfg(feature = "providers")]
+#[cfg_attr(docsrs, doc(cfg(feature = "providers")))]
+pub use haversack_providers as providers;
+#[cfg(feature = "skills")]
+#[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+pub use haversack_skills as skills;
+pub use haversack_tool_adapter as tool_adapter;
+
+mod error;
+mod consent;
+mod report;
+mod builder;
+#[cfg(feature = "skills")]
+mod skill_side;
+#[cfg(feature = "mcp")]
+mod server_side;
+mod equip;
+
+pub use builder::HaversackBuilder;
+pub use consent::{Consent, ConsentQuestion, ConsentSubject};
+pub use equip::{Equipped, Haversack};
+pub use error::Error;
+pub use report::{Note, Report, SectionCost, ServerReport, SkillReport, SkillState};
+
+/// What nearly every host needs, in one import: the loop's [prelude](agent_core::prelude).
+pub mod prelude {
+    pub use haversack_agent_core::prelude::*;
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

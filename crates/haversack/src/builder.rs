@@ -1,0 +1,201 @@
+//! What a host says once.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haversack_agent_core::agent::AgentBuilder;
+use haversack_agent_core::approval::Approver;
+use haversack_agent_core::model::{Model, PromptSection};
+use haversack_agent_core::tool_context::Tool;
+
+use crate::consent::Consent;
+use crate::equip::Haversack;
+use crate::error::Error;
+
+/// Puts a [`Haversack`] together. Nothing is read, asked or started before [`Haversack::prepare`].
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct HaversackBuilder {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) project: Option<PathBuf>,
+    #[cfg(feature = "skills")]
+    pub(crate) user_skills: Option<PathBuf>,
+    #[cfg(feature = "skills")]
+    pub(crate) roots: Option<haversack_skills::Roots>,
+    #[cfg(feature = "skills")]
+    pub(crate) skill_limits: haversack_skills::Limits,
+    #[cfg(feature = "skills")]
+    pub(crate) catalogue: haversack_skills::CatalogueOptions,
+    #[cfg(feature = "mcp")]
+    pub(crate) host_servers: Vec<serde_json::Value>,
+    #[cfg(feature = "mcp")]
+    pub(crate) environment: haversack_mcp_client::environment::Environment,
+    #[cfg(feature = "mcp")]
+    pub(crate) client: Option<haversack_mcp_client::ClientOptions>,
+    pub(crate) consent: Option<Arc<dyn Consent>>,
+    pub(crate) consent_folder: Option<PathBuf>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) sections: Vec<PromptSection>,
+    pub(crate) configure: Option<Configure>,
+}
+
+/// The host's own settings of the agent, applied for each run.
+pub(crate) type Configure = Box<dyn Fn(AgentBuilder) -> AgentBuilder + Send + Sync>;
+
+impl fmt::Debug for HaversackBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HaversackBuilder").field("project", &self.project).finish_non_exhaustive()
+    }
+}
+
+impl HaversackBuilder {
+    pub(crate) fn new(model: impl Model) -> Self {
+        Self {
+            model: Arc::new(model),
+            project: None,
+            #[cfg(feature = "skills")]
+            user_skills: None,
+            #[cfg(feature = "skills")]
+            roots: None,
+            #[cfg(feature = "skills")]
+            skill_limits: haversack_skills::Limits::default(),
+            #[cfg(feature = "skills")]
+            catalogue: haversack_skills::CatalogueOptions::default(),
+            #[cfg(feature = "mcp")]
+            host_servers: Vec::new(),
+            #[cfg(feature = "mcp")]
+            environment: haversack_mcp_client::environment::Environment::default(),
+            #[cfg(feature = "mcp")]
+            client: None,
+            consent: None,
+            consent_folder: None,
+            approver: None,
+            tools: Vec::new(),
+            sections: Vec::new(),
+            configure: None,
+        }
+    }
+
+    /// Sets the project's root folder: its skills, the skills of its packages, and the servers of its `.mcp.json` and
+    /// `.gbs/mcp.json` are looked for. Without one, only what the host names itself is used.
+    pub fn project(mut self, root: impl Into<PathBuf>) -> Self {
+        self.project = Some(root.into());
+        self
+    }
+
+    /// Sets the user's own folder of skills, which needs no consent. The host knows where its users keep things; no
+    /// home folder is looked up here.
+    #[cfg(feature = "skills")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+    pub fn user_skills(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.user_skills = Some(folder.into());
+        self
+    }
+
+    /// Sets the places to look for skills, in the place of the preset over [`project`](Self::project) and
+    /// [`user_skills`](Self::user_skills).
+    #[cfg(feature = "skills")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+    pub fn skill_roots(mut self, roots: haversack_skills::Roots) -> Self {
+        self.roots = Some(roots);
+        self
+    }
+
+    /// Sets the limits of the search for skills.
+    #[cfg(feature = "skills")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+    pub fn skill_limits(mut self, limits: haversack_skills::Limits) -> Self {
+        self.skill_limits = limits;
+        self
+    }
+
+    /// Sets how the list of skills in the prompt looks.
+    #[cfg(feature = "skills")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+    pub fn catalogue(mut self, options: haversack_skills::CatalogueOptions) -> Self {
+        self.catalogue = options;
+        self
+    }
+
+    /// Adds servers of the host's own, an object from name to entry as in `mcpServers` of an `.mcp.json`. They need no
+    /// consent, and no repository can take their names.
+    #[cfg(feature = "mcp")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+    pub fn servers(mut self, servers: serde_json::Value) -> Self {
+        self.host_servers.push(servers);
+        self
+    }
+
+    /// Sets the variables that `${VAR}` in server entries stands for and that servers inherit the safe part of; most
+    /// hosts pass `std::env::vars_os().collect()`. Empty by default: nothing is taken from the process.
+    #[cfg(feature = "mcp")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+    pub fn environment(mut self, environment: haversack_mcp_client::environment::Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets how clients work: the host's name and version, times, limits, handlers.
+    #[cfg(feature = "mcp")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+    pub fn client_options(mut self, options: haversack_mcp_client::ClientOptions) -> Self {
+        self.client = Some(options);
+        self
+    }
+
+    /// Sets who is asked before something of the repository is used.
+    pub fn consent(mut self, consent: impl Consent) -> Self {
+        self.consent = Some(Arc::new(consent));
+        self
+    }
+
+    /// Sets a folder of the host's own where answers are kept. Without one they are kept as long as this value lives.
+    pub fn consent_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.consent_folder = Some(folder.into());
+        self
+    }
+
+    /// Sets who is asked before a call runs. Without one, a run pauses at the first call that needs an answer.
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Adds a tool of the host's own.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds tools of the host's own.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Adds a section to the system prompt. The host's sections come before those of skills and servers.
+    pub fn section(mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        self.sections.push(PromptSection::new(name, text));
+        self
+    }
+
+    /// Sets everything else of the agent (policy, limits, hooks, retries, a fallback model) by a function that is
+    /// called for each run, after all that is set here and before the agent is built.
+    pub fn configure(mut self, configure: impl Fn(AgentBuilder) -> AgentBuilder + Send + Sync + 'static) -> Self {
+        self.configure = Some(Box::new(configure));
+        self
+    }
+
+    /// Builds it. Nothing is read but whether the project is a folder.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoProject`].
+    pub fn build(self) -> Result<Haversack, Error> {
+        if let Some(path) = self.project.as_ref().filter(|path| !path.is_dir()) {
+            return Err(Error::NoProject { path: path.clone() });
+        }
+        Ok(Haversack::new(self))
+    }
+}

@@ -1,0 +1,245 @@
+//! One agent for each run, equipped with what there is now.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haversack_agent_core::agent::{Agent, AgentBuilder};
+use haversack_agent_core::clock::TokioClock;
+use haversack_agent_core::message::{Block, Message};
+use haversack_agent_core::model::{Model, PromptSection};
+use haversack_agent_core::run::Run;
+use haversack_agent_core::session::Session;
+use haversack_agent_core::tool_context::Tool;
+
+use crate::builder::HaversackBuilder;
+use crate::error::Error;
+use crate::report::{Note, Report, SectionCost};
+
+/// A model with everything that a project and its host give to it. Clones stand for the same one.
+#[derive(Clone)]
+pub struct Haversack(Arc<Parts>);
+
+struct Parts {
+    host: HaversackBuilder,
+    #[cfg(feature = "skills")]
+    skills: crate::skill_side::SkillSide,
+    #[cfg(feature = "mcp")]
+    servers: crate::server_side::ServerSide,
+}
+
+impl fmt::Debug for Haversack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Haversack").field("host", &self.0.host).finish_non_exhaustive()
+    }
+}
+
+const _: () = {
+    const fn shareable<T: Clone + Send + Sync + 'static>() {}
+    shareable::<Haversack>();
+};
+
+impl Haversack {
+    /// Begins to put one together.
+    pub fn builder(model: impl Model) -> HaversackBuilder {
+        HaversackBuilder::new(model)
+    }
+
+    #[cfg_attr(
+        not(any(feature = "skills", feature = "mcp")),
+        expect(unused_mut, unused_variables, reason = "both sides are switched off")
+    )]
+    pub(crate) fn new(mut host: HaversackBuilder) -> Self {
+        let root = host.project.clone().unwrap_or_default();
+        let root = std::path::absolute(&root).unwrap_or(root);
+        let root = root.canonicalize().unwrap_or(root);
+        Self(Arc::new(Parts {
+            #[cfg(feature = "skills")]
+            skills: skill_side(&mut host, root.clone()),
+            #[cfg(feature = "mcp")]
+            servers: server_side(&mut host, root),
+            host,
+        }))
+    }
+
+    /// Equips an agent for the next run: looks for skills, asks for consent where there is no answer yet, starts the
+    /// servers that are wanted, and freezes prompt and tools.
+    ///
+    /// Folders are read with blocking calls, which takes milliseconds where little has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] for what only the host can mend. What is broken in the project is in the report, and the agent goes
+    /// without it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, servers that were starting go on, and the next call finds them; a question counts as unanswered.
+    pub async fn prepare(&self) -> Result<Equipped, Error> {
+        self.prepare_for(&[]).await
+    }
+
+    /// The same, with the files that the user has open, relative to the project with `/`: skills for them come first,
+    /// and the first message of the run says so.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`prepare`](Self::prepare).
+    #[cfg_attr(
+        not(any(feature = "skills", feature = "mcp")),
+        expect(unused_variables, clippy::unused_async, reason = "both sides are switched off")
+    )]
+    pub async fn prepare_for(&self, open_files: &[&str]) -> Result<Equipped, Error> {
+        let host = &self.0.host;
+        let mut report = Report::default();
+        let mut tools: Vec<Arc<dyn Tool>> = host.tools.clone();
+        let mut sections = host.sections.clone();
+        let mut hints: Vec<String> = Vec::new();
+        #[cfg(feature = "mcp")]
+        let mcp_section = {
+            let reserved: Vec<_> = tools.iter().map(|tool| Arc::clone(&tool.spec().name)).collect();
+            let made = self.0.servers.prepare(host.consent.as_deref(), &reserved, &mut report).await?;
+            tools.extend(made.tools);
+            made.section
+        };
+        #[cfg(feature = "skills")]
+        {
+            let found = self.0.skills.prepare(host.consent.as_deref(), self.available(&tools), open_files, &mut report);
+            let found = found.await;
+            let tool = haversack_tool_adapter::skill_tool::SkillTool::for_reader(Arc::clone(&found.reader));
+            tools.extend(tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>));
+            if !found.catalogue.text.is_empty() {
+                sections.push(PromptSection::new("skills", found.catalogue.text));
+            }
+            hints.extend(open_files.iter().filter_map(|file| found.reader.snapshot().hint(file)));
+        }
+        #[cfg(feature = "mcp")]
+        sections.extend(mcp_section.map(|text| PromptSection::new("mcp-servers", text)));
+        report.sections = sections.iter().map(SectionCost::of).collect();
+        let agent = self.agent(tools, sections).build().map_err(Error::Agent)?;
+        report.tools = agent.tools().iter().map(|spec| Arc::clone(&spec.name)).collect();
+        Ok(Equipped { agent, report, hint: (!hints.is_empty()).then(|| hints.join("\n")) })
+    }
+
+    fn agent(&self, tools: Vec<Arc<dyn Tool>>, sections: Vec<PromptSection>) -> AgentBuilder {
+        let host = &self.0.host;
+        let mut builder = Agent::builder(Arc::clone(&host.model)).clock(TokioClock::new()).tools(tools);
+        for section in sections {
+            builder = builder.section(section.name, section.text);
+        }
+        if let Some(approver) = &host.approver {
+            builder = builder.approver(Arc::clone(approver));
+        }
+        match &host.configure {
+            Some(configure) => configure(builder),
+            None => builder,
+        }
+    }
+
+    #[cfg(feature = "skills")]
+    fn available(&self, tools: &[Arc<dyn Tool>]) -> haversack_skills::Available {
+        let names = tools.iter().map(|tool| tool.spec().name.to_string());
+        let available = haversack_skills::Available::nothing().with_tools(names);
+        #[cfg(feature = "mcp")]
+        let available = available.with_servers(self.0.servers.connected());
+        available
+    }
+
+    /// Forgets everything that was read, answered or failed, so that the next [`prepare`](Self::prepare) begins anew:
+    /// what a user wants after mending a file. Servers end and start again. Gives back what could not be forgotten.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, some of it may be forgotten; calling again finishes it.
+    #[cfg_attr(
+        not(any(feature = "skills", feature = "mcp")),
+        expect(unused_mut, clippy::unused_async, reason = "both sides are switched off")
+    )]
+    pub async fn reload(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        #[cfg(feature = "skills")]
+        notes.extend(self.0.skills.reload());
+        #[cfg(feature = "mcp")]
+        notes.extend(self.0.servers.reload().await);
+        notes
+    }
+
+    /// Ends all servers in order and waits until none of their processes is left.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, the servers still end.
+    #[cfg_attr(not(feature = "mcp"), expect(clippy::unused_async, reason = "there are no servers to wait for"))]
+    pub async fn close(&self) {
+        #[cfg(feature = "mcp")]
+        self.0.servers.close().await;
+    }
+}
+
+#[cfg(feature = "skills")]
+fn skill_side(host: &mut HaversackBuilder, root: PathBuf) -> crate::skill_side::SkillSide {
+    use haversack_skills::{Root, Roots};
+    let roots = host.roots.take().unwrap_or_else(|| match (&host.project, host.user_skills.take()) {
+        (Some(_), user) => Roots::preset(&root, user),
+        (None, Some(user)) => Roots::new().with_root(Root::user(user)),
+        (None, None) => Roots::new(),
+    });
+    let limits = std::mem::take(&mut host.skill_limits);
+    let catalogue = std::mem::take(&mut host.catalogue);
+    crate::skill_side::SkillSide::new(roots, limits, catalogue, root, host.consent_folder.as_deref())
+}
+
+#[cfg(feature = "mcp")]
+fn server_side(host: &mut HaversackBuilder, root: PathBuf) -> crate::server_side::ServerSide {
+    use haversack_mcp_client::ClientOptions;
+    let client = host.client.take();
+    let client = client.unwrap_or_else(|| ClientOptions::new("haversack", env!("CARGO_PKG_VERSION")));
+    crate::server_side::ServerSide::new(
+        std::mem::take(&mut host.host_servers),
+        root,
+        host.project.is_some(),
+        std::mem::take(&mut host.environment),
+        client,
+        host.consent_folder.as_deref(),
+    )
+}
+
+/// An agent for one run, with what it was made of.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Equipped {
+    agent: Agent,
+    report: Report,
+    hint: Option<String>,
+}
+
+impl Equipped {
+    /// The agent. A host that needs more than [`start`](Self::start) and [`resume`](Self::resume) takes it from here.
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// What was found, used and left out.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Starts a run; see [`Agent::start`]. If files are open that skills are made for, the message gets a line that
+    /// says so.
+    pub fn start<'a>(&'a self, session: &'a mut Session, message: impl Into<Message>) -> Run<'a> {
+        let mut message = message.into();
+        if let Some(hint) = &self.hint {
+            message.blocks.push(Block::text(format!("\n\n{hint}")));
+        }
+        self.agent.start(session, message)
+    }
+
+    /// Goes on where a session ended; see [`Agent::resume`].
+    pub fn resume<'a>(&'a self, session: &'a mut Session) -> Run<'a> {
+        self.agent.resume(session)
+    }
+}
