@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc};
 
-/// Asks questions and reads answers. Cheap to clone; questions wait for each other.
-#[derive(Clone, Debug)]
+/// Shows text, asks questions and reads answers. Cheap to clone; questions wait for each other.
+#[derive(Clone)]
 pub struct Terminal {
     lines: Arc<Mutex<mpsc::Receiver<String>>>,
     assume_yes: bool,
+    sink: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// What came as an answer.
@@ -39,7 +40,22 @@ impl Terminal {
                 }
             });
         }
-        Self { lines: Arc::new(Mutex::new(lines)), assume_yes }
+        Self { lines: Arc::new(Mutex::new(lines)), assume_yes, sink: Arc::new(show) }
+    }
+
+    /// Takes its answers from a list and gives what it shows to a function, for tests.
+    pub fn scripted(answers: &[&str], sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let (sender, lines) = mpsc::channel(answers.len().max(1));
+        for answer in answers {
+            // The channel has room for all of them.
+            let _ = sender.try_send((*answer).to_owned());
+        }
+        Self { lines: Arc::new(Mutex::new(lines)), assume_yes: false, sink: Arc::new(sink) }
+    }
+
+    /// Shows a text as it is.
+    pub fn show(&self, text: &str) {
+        (self.sink)(text);
     }
 
     /// Shows a question and waits for its answer. `choices` is shown behind it, for example `[y/n]`.
@@ -49,19 +65,19 @@ impl Terminal {
     /// A question that is dropped unanswered takes no line away from the next one.
     pub async fn ask(&self, question: &str, choices: &str) -> Answer {
         let mut lines = self.lines.lock().await;
-        show(&format!("{question} {choices} "));
+        self.show(&format!("{question} {choices} "));
         if self.assume_yes {
-            show("yes (--yes)\n");
+            self.show("yes (--yes)\n");
             return Answer::Yes;
         }
         loop {
             let Some(line) = lines.recv().await else {
-                show("no answer (end of input)\n");
+                self.show("no answer (end of input)\n");
                 return Answer::Nobody;
             };
             match parse(&line) {
                 Some(answer) => return answer,
-                None => show(&format!("please answer {choices} ")),
+                None => self.show(&format!("please answer {choices} ")),
             }
         }
     }
@@ -80,7 +96,7 @@ fn parse(line: &str) -> Option<Answer> {
 }
 
 /// Writes to standard output and flushes; a closed output is no reason to fail.
-pub fn show(text: &str) {
+fn show(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

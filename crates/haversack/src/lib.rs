@@ -6,12 +6,12 @@
 //! ```no_run
 //! use futures_util::StreamExt as _;
 //! use haversack::prelude::*;
-//! use haversack::providers::openai_compatible;
-//! use haversack::{ConsentQuestion, Haversack};
+//! use haversack::providers::presets::openai_compatible;
+//! use haversack::{ConsentQuestion, Haversack, http::ReqwestClient};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let model = openai_compatible("http://127.0.0.1:8080/v1", "local-model")?;
+//! let model = openai_compatible(ReqwestClient::new()?, "http://127.0.0.1:8080/v1", "local-model");
 //! let haversack = Haversack::builder(model)
 //!     .project(".")
 //!     .section("role", "You help with this project.")
@@ -61,6 +61,9 @@
 //! | `full` | no | all of them |
 
 pub use haversack_agent_core as agent_core;
+#[cfg(feature = "providers")]
+#[cfg_attr(docsrs, doc(cfg(feature = "providers")))]
+pub use haversack_http as http;
 #[cfg(feature = "mcp")]
 #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
 pub use haversack_mcp_client as mcp;
