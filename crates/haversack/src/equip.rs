@@ -1,6 +1,7 @@
 //! One agent for each run, equipped with what there is now.
 
 use std::fmt;
+#[cfg(any(feature = "skills", feature = "mcp"))]
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -91,7 +92,7 @@ impl Haversack {
     /// As [`prepare`](Self::prepare).
     #[cfg_attr(
         not(any(feature = "skills", feature = "mcp")),
-        expect(unused_variables, clippy::unused_async, reason = "both sides are switched off")
+        expect(unused_variables, unused_mut, reason = "both sides are switched off")
     )]
     pub async fn prepare_for(&self, open_files: &[&str]) -> Result<Equipped, Error> {
         let host = &self.0.host;
@@ -157,7 +158,7 @@ impl Haversack {
     /// Dropped, some of it may be forgotten; calling again finishes it.
     #[cfg_attr(
         not(any(feature = "skills", feature = "mcp")),
-        expect(unused_mut, clippy::unused_async, reason = "both sides are switched off")
+        expect(unused_mut, reason = "both sides are switched off")
     )]
     pub async fn reload(&self) -> Vec<Note> {
         let mut notes = Vec::new();
@@ -173,7 +174,6 @@ impl Haversack {
     /// # Cancel safety
     ///
     /// Dropped, the servers still end.
-    #[cfg_attr(not(feature = "mcp"), expect(clippy::unused_async, reason = "there are no servers to wait for"))]
     pub async fn close(&self) {
         #[cfg(feature = "mcp")]
         self.0.servers.close().await;
