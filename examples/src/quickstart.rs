@@ -87,7 +87,11 @@ impl Options {
 /// # Errors
 ///
 /// One line that says what is wrong and what to do next.
-pub async fn run(options: Options, terminal: Terminal, stop: impl Future<Output = ()>) -> Result<Session, String> {
+pub async fn run(
+    options: Options,
+    terminal: Terminal,
+    stop: impl Future<Output = ()>,
+) -> Result<Session, String> {
     let mut stop = std::pin::pin!(stop);
     let mut session = match &options.resume {
         Some(file) => load(file)?,
@@ -97,7 +101,11 @@ pub async fn run(options: Options, terminal: Terminal, stop: impl Future<Output 
         Some(_) => None,
         None => {
             terminal.show("model: the rehearsal, a server on this machine that answers by plain rules (--base-url URL --model NAME for a real one)\n");
-            Some(Rehearsal::start(options.pace).await.map_err(|e| format!("the rehearsal does not start: {e}"))?)
+            Some(
+                Rehearsal::start(options.pace)
+                    .await
+                    .map_err(|e| format!("the rehearsal does not start: {e}"))?,
+            )
         }
     };
     let haversack = equip(&options, rehearsal.as_ref(), &terminal)?;
@@ -158,7 +166,8 @@ async fn consented(terminal: Terminal, question: ConsentQuestion) -> Option<bool
 async fn decided(terminal: Terminal, asks: Vec<Ask>) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for ask in asks {
-        let question = format!("\n{} wants to run with {}\nAllow it?", ask.tool, plain(&ask.arguments.to_string()));
+        let question =
+            format!("\n{} wants to run with {}\nAllow it?", ask.tool, plain(&ask.arguments.to_string()));
         verdicts.push(match terminal.ask(&question, "[y once / a always this session / n REASON]").await {
             Answer::Yes => Verdict::Allow,
             Answer::Always => Verdict::AllowAlways(ask.suggested.last().cloned().into_iter().collect()),
@@ -174,9 +183,11 @@ fn describe(report: &Report, terminal: &Terminal) {
     for note in &report.notes {
         terminal.show(&format!("! {}\n", plain(&note.to_string())));
     }
-    let offered: Vec<_> = report.skills.iter().filter(|s| s.state == haversack::SkillState::Offered).collect();
+    let offered: Vec<_> =
+        report.skills.iter().filter(|s| s.state == haversack::SkillState::Offered).collect();
     let names: Vec<_> = offered.iter().map(|s| format!("{} ({})", s.name, s.origin)).collect();
-    terminal.show(&format!("skills: {}\n", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
+    terminal
+        .show(&format!("skills: {}\n", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
     for server in &report.servers {
         terminal.show(&format!("server {}: {}, {} tools\n", server.name, server.state, server.tools));
     }
@@ -215,7 +226,9 @@ async fn converse(
     }
     match run.outcome().await {
         Ok(Outcome::Done { .. }) => terminal.show("\nthe task is finished\n"),
-        Ok(Outcome::Paused) => terminal.show("\npaused: a call waits for an answer; --resume FILE asks again\n"),
+        Ok(Outcome::Paused) => {
+            terminal.show("\npaused: a call waits for an answer; --resume FILE asks again\n")
+        }
         Ok(Outcome::Cancelled { reason }) => terminal.show(&format!("\n{reason}; the history is valid\n")),
         Ok(Outcome::Stopped { why }) => terminal.show(&format!("\nstopped: {why}; --resume FILE goes on\n")),
         Ok(other) => terminal.show(&format!("\nended: {other:?}\n")),
@@ -229,14 +242,21 @@ fn show_event(event: &Event, terminal: &Terminal) {
     let line = match event {
         Event::Text { delta, .. } => plain(delta),
         Event::ToolStarted { name, edited, .. } => {
-            let edited = edited.as_ref().map(|e| format!(" with {}", plain(&e.to_string()))).unwrap_or_default();
+            let edited =
+                edited.as_ref().map(|e| format!(" with {}", plain(&e.to_string()))).unwrap_or_default();
             format!("> {name}{edited}\n")
         }
         Event::ToolProgress { text, .. } => format!("  {}\n", plain(text)),
         Event::ToolEnded { result, .. } => {
             let text = plain(&result.text());
-            let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('<')).unwrap_or("");
-            format!("< {} {:?}: {}\n", result.name, result.status, first.chars().take(100).collect::<String>())
+            let first =
+                text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('<')).unwrap_or("");
+            format!(
+                "< {} {:?}: {}\n",
+                result.name,
+                result.status,
+                first.chars().take(100).collect::<String>()
+            )
         }
         Event::AttemptDiscarded { .. } => "\n(what was just shown is withdrawn)\n".to_owned(),
         Event::Retrying { delay, error, .. } => {
@@ -281,7 +301,9 @@ pub fn field_notes_program(terminal: &Terminal) -> PathBuf {
         terminal.show("building the field-notes server for the first time...\n");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = std::process::Command::new(cargo);
-        build.args(["build", "--quiet", "--locked", "--bin", "field-notes"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        build
+            .args(["build", "--quiet", "--locked", "--bin", "field-notes"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
         if folder.ends_with("release") {
             build.arg("--release");
         }

@@ -182,7 +182,10 @@ impl HaversackBuilder {
 
     /// Sets everything else of the agent (policy, limits, hooks, retries, a fallback model) by a function that is
     /// called for each run, after all that is set here and before the agent is built.
-    pub fn configure(mut self, configure: impl Fn(AgentBuilder) -> AgentBuilder + Send + Sync + 'static) -> Self {
+    pub fn configure(
+        mut self,
+        configure: impl Fn(AgentBuilder) -> AgentBuilder + Send + Sync + 'static,
+    ) -> Self {
         self.configure = Some(Box::new(configure));
         self
     }

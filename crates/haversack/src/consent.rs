@@ -18,8 +18,8 @@ pub struct ConsentQuestion {
 
 impl ConsentQuestion {
     #[cfg(any(feature = "skills", feature = "mcp"))]
-    pub(crate) fn new(subject: ConsentSubject, text: impl ToString, fingerprint: impl ToString) -> Self {
-        Self { subject, text: text.to_string(), fingerprint: fingerprint.to_string() }
+    pub(crate) fn new(subject: ConsentSubject, text: String, fingerprint: String) -> Self {
+        Self { subject, text, fingerprint }
     }
 }
 

@@ -109,7 +109,12 @@ impl Haversack {
         };
         #[cfg(feature = "skills")]
         {
-            let found = self.0.skills.prepare(host.consent.as_deref(), self.available(&tools), open_files, &mut report);
+            let found = self.0.skills.prepare(
+                host.consent.as_deref(),
+                self.available(&tools),
+                open_files,
+                &mut report,
+            );
             let found = found.await;
             let tool = haversack_tool_adapter::skill_tool::SkillTool::for_reader(Arc::clone(&found.reader));
             tools.extend(tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>));

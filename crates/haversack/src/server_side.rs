@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use haversack_mcp_client::ClientOptions;
 use haversack_mcp_client::config::Config;
 use haversack_mcp_client::consent::{
     ConsentPrompt, ConsentQuestion as Question, ConsentStore, Decision, FileConsentStore, MemoryConsentStore,
@@ -11,7 +12,6 @@ use haversack_mcp_client::consent::{
 };
 use haversack_mcp_client::environment::Environment;
 use haversack_mcp_client::manager::{Manager, ManagerOptions, ReadyServer, StartReport};
-use haversack_mcp_client::ClientOptions;
 use haversack_tool_adapter::mcp::{McpServer, McpTools, mcp_tools};
 use haversack_tool_adapter::naming::NameTable;
 use serde_json::Value;
@@ -47,7 +47,16 @@ impl ServerSide {
         };
         let manager = Manager::new(ManagerOptions::new(client));
         let workspace = root.to_string_lossy().into_owned();
-        Self { host_servers, root, reads_project, workspace, environment, manager, names: Mutex::default(), store }
+        Self {
+            host_servers,
+            root,
+            reads_project,
+            workspace,
+            environment,
+            manager,
+            names: Mutex::default(),
+            store,
+        }
     }
 
     /// Reads the configuration, asks what has to be asked, starts what may start, and makes tools of it.
@@ -154,7 +163,11 @@ struct Prompt<'a>(&'a dyn Consent);
 #[async_trait]
 impl ConsentPrompt for Prompt<'_> {
     async fn ask(&self, question: &Question) -> Option<Decision> {
-        let asked = ConsentQuestion::new(ConsentSubject::Servers, question, question.fingerprint());
+        let asked = ConsentQuestion::new(
+            ConsentSubject::Servers,
+            question.to_string(),
+            question.fingerprint().to_string(),
+        );
         let allowed = self.0.ask(asked).await?;
         Some(if allowed { Decision::Allow } else { Decision::Refuse })
     }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haversack_skills::consent::{Consent as Settled, ConsentStore, Decision, JsonStore, MemoryStore, Question};
+use haversack_skills::consent::{
+    Consent as Settled, ConsentStore, Decision, JsonStore, MemoryStore, Question,
+};
 use haversack_skills::{
     Available, Catalogue, CatalogueOptions, Filter, Limits, Reader, Registry, Roots, Snapshot,
 };
@@ -73,14 +75,20 @@ impl SkillSide {
         self.store.forget(&workspace).err().map(|error| Note::new("skill consent", error.to_string()))
     }
 
-    async fn settle(&self, question: &Question, consent: Option<&dyn Consent>, report: &mut Report) -> Settled {
+    async fn settle(
+        &self,
+        question: &Question,
+        consent: Option<&dyn Consent>,
+        report: &mut Report,
+    ) -> Settled {
         match question.look_up(&*self.store) {
             Ok(Some(settled)) => return settled,
             Ok(None) => {}
             Err(error) => report.notes.push(Note::new("skill consent", error.to_string())),
         }
         let Some(consent) = consent else { return Settled::withheld() };
-        let asked = ConsentQuestion::new(ConsentSubject::Skills, question.text(), question.fingerprint());
+        let asked =
+            ConsentQuestion::new(ConsentSubject::Skills, question.text(), question.fingerprint().to_string());
         let decision = match consent.ask(asked).await {
             None => return Settled::withheld(),
             Some(true) => Decision::Allowed,
@@ -118,7 +126,8 @@ fn describe(registry: &Registry, snapshot: &Snapshot, catalogue: &Catalogue, rep
         report.skills.push(SkillReport { name: skill.name().to_owned(), origin: origin(skill), state });
     }
     for skill in registry.invalid() {
-        let why: Vec<String> = skill.problems().iter().map(|p| format!("line {}: {}", p.line, p.message)).collect();
+        let why: Vec<String> =
+            skill.problems().iter().map(|p| format!("line {}: {}", p.line, p.message)).collect();
         let why = why.join("; ");
         report.notes.push(Note::new(skill.file().display().to_string(), why.clone()));
         let state = SkillState::Invalid(why);
@@ -129,7 +138,11 @@ fn describe(registry: &Registry, snapshot: &Snapshot, catalogue: &Catalogue, rep
         let message = format!("not used: {} comes first ({})", by.display(), shadowed.reason.as_str());
         report.notes.push(Note::new(shadowed.skill.file().display().to_string(), message));
         let name = shadowed.skill.name().to_owned();
-        report.skills.push(SkillReport { name, origin: origin(&shadowed.skill), state: SkillState::Shadowed });
+        report.skills.push(SkillReport {
+            name,
+            origin: origin(&shadowed.skill),
+            state: SkillState::Shadowed,
+        });
     }
     for skipped in registry.skipped() {
         report.notes.push(Note::new("skills", skipped.to_string()));

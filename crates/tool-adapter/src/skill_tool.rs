@@ -39,7 +39,9 @@ impl SkillTool {
         let text = match *asked {
             Asked { search: Some(query), .. } => return Ok(self.reader.search(query).text.into()),
             Asked { name: None, .. } => {
-                return Err(ToolError::invalid_arguments("give the `name` of a skill, or words to `search` for"));
+                return Err(ToolError::invalid_arguments(
+                    "give the `name` of a skill, or words to `search` for",
+                ));
             }
             Asked { name: Some(name), resource: Some("." | "./" | ""), .. } => {
                 self.reader.files(name).map(|files| files.text)
@@ -85,7 +87,8 @@ impl<'a> Asked<'a> {
             None | Some(Value::Null) => Some(1),
             Some(page) => page.as_u64().and_then(|p| usize::try_from(p).ok()).filter(|p| *p > 0),
         };
-        let page = page.ok_or_else(|| ToolError::invalid_arguments("`page` must be a whole number from 1"))?;
+        let page =
+            page.ok_or_else(|| ToolError::invalid_arguments("`page` must be a whole number from 1"))?;
         let name = text("name").map(str::trim).filter(|n| !n.is_empty());
         let search = text("search").map(str::trim).filter(|s| !s.is_empty() && name.is_none());
         Ok(Self { name, resource: text("resource"), page, search })

@@ -12,7 +12,11 @@ fn tool(skills: &[(&str, &str)]) -> (tempfile::TempDir, Option<SkillTool>) {
     for (name, body) in skills {
         let folder = user.path().join(name);
         fs::create_dir_all(folder.join("references")).unwrap();
-        fs::write(folder.join("SKILL.md"), format!("---\nname: {name}\ndescription: Does {name}.\n---\n{body}")).unwrap();
+        fs::write(
+            folder.join("SKILL.md"),
+            format!("---\nname: {name}\ndescription: Does {name}.\n---\n{body}"),
+        )
+        .unwrap();
         fs::write(folder.join("references/more.md"), "more of it").unwrap();
     }
     let registry = Registry::scan(&Roots::new().with_root(Root::user(user.path())), &Limits::default());
@@ -37,7 +41,7 @@ fn the_three_levels_and_the_search_are_one_tool() {
     let tool = tool.unwrap();
     for (arguments, part) in [
         (json!({"name": "forms"}), "<skill name=\"forms\">\nFill in."),
-        (json!({"name": " forms "}), "above"),
+        (json!({"name": " forms "}), "already"),
         (json!({"name": "forms", "resource": "references/more.md"}), "more of it"),
         (json!({"name": "forms", "resource": "."}), "references/more.md"),
         (json!({"search": "house style"}), "style"),
