@@ -189,7 +189,9 @@ fn describe(report: &Report, terminal: &Terminal) {
     terminal
         .show(&format!("skills: {}\n", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
     for server in &report.servers {
-        terminal.show(&format!("server {}: {}, {} tools\n", server.name, server.state, server.tools));
+        // Why a server is not there stands in the notes already.
+        let state = server.state.split(": ").next().unwrap_or_default();
+        terminal.show(&format!("server {}: {state}, {} tools\n", server.name, server.tools));
     }
     terminal.show("\n");
 }
@@ -232,7 +234,10 @@ async fn converse(
         Ok(Outcome::Cancelled { reason }) => terminal.show(&format!("\n{reason}; the history is valid\n")),
         Ok(Outcome::Stopped { why }) => terminal.show(&format!("\nstopped: {why}; --resume FILE goes on\n")),
         Ok(other) => terminal.show(&format!("\nended: {other:?}\n")),
-        Err(RunError::Model(error)) => return Err(format!("{error}{}", next_step(&error))),
+        Err(RunError::Model(error)) => {
+            let url = options.endpoint.as_ref().map_or("the rehearsal", |endpoint| &endpoint.base_url);
+            return Err(format!("{url}: {error}{}", next_step(&error)));
+        }
         Err(error) => return Err(error.to_string()),
     }
     Ok(())

@@ -11,7 +11,7 @@ use haversack_mcp_client::consent::{
     settle,
 };
 use haversack_mcp_client::environment::Environment;
-use haversack_mcp_client::manager::{Manager, ManagerOptions, ReadyServer, StartReport};
+use haversack_mcp_client::manager::{Manager, ManagerOptions, ReadyServer, ServerState, StartReport};
 use haversack_tool_adapter::mcp::{McpServer, McpTools, mcp_tools};
 use haversack_tool_adapter::naming::NameTable;
 use serde_json::Value;
@@ -79,7 +79,7 @@ impl ServerSide {
         report.notes.extend(problems.iter().map(|p| Note::new("MCP servers", p.to_string())));
         let started = self.manager.ensure_started().await;
         for failure in started.new_failures() {
-            report.notes.push(Note::new(format!("MCP server `{}`", failure.name), failure.state.to_string()));
+            report.notes.push(Note::new(format!("MCP server `{}`", failure.name), in_words(&failure.state)));
         }
         let tools = self.tools(reserved, report).await;
         describe(&started, &tools, report);
@@ -87,7 +87,7 @@ impl ServerSide {
             None => Ok(tools),
             Some(missing) => Err(Error::MissingServer {
                 server: missing.name.to_string(),
-                state: missing.state.to_string(),
+                state: in_words(&missing.state),
             }),
         }
     }
@@ -150,11 +150,21 @@ fn describe(started: &StartReport, tools: &McpTools, report: &mut Report) {
         let origin = format!("mcp:{}", status.name);
         report.servers.push(ServerReport {
             name: Arc::clone(&status.name),
-            state: status.state.to_string(),
+            state: in_words(&status.state),
             is_ready: status.state.is_ready(),
             tools: tools.tools.iter().filter(|tool| *tool.spec().origin == *origin).count(),
         });
     }
+}
+
+/// The state with what lies behind a failure: that a program was not found, for example.
+fn in_words(state: &ServerState) -> String {
+    let mut parts = vec![state.to_string()];
+    if let ServerState::Failed(error) = state {
+        let first = std::error::Error::source(&**error);
+        parts.extend(std::iter::successors(first, |error| error.source()).map(ToString::to_string));
+    }
+    parts.join(": ")
 }
 
 /// The host's one prompt, asked about servers.

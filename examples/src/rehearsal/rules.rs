@@ -131,7 +131,7 @@ impl<'a> Scene<'a> {
     fn summary(&self) -> Answer {
         let results = self.past.iter().filter(|p| p.name != "skill");
         let lines: Vec<String> =
-            results.map(|p| format!("- {}: {}", short(&p.name), p.result.trim())).collect();
+            results.map(|p| format!("- {}: {}", short(&p.name), said(&p.result))).collect();
         let text = if lines.is_empty() {
             format!("I have no tool for this task: {}", self.task.trim())
         } else {
@@ -252,6 +252,12 @@ fn sentences(task: &str) -> Vec<String> {
 fn linked_file(text: &str) -> Option<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.into_iter().find(|t| !t.is_empty() && !t.contains("://") && !t.starts_with(['#', '/']))
+}
+
+/// A result without the tags that mark it as data.
+fn said(result: &str) -> String {
+    let is_tag = |line: &&str| line.starts_with("<mcp_result") || line.starts_with("</mcp_result");
+    result.trim().lines().filter(|line| !is_tag(line)).collect::<Vec<_>>().join("\n  ")
 }
 
 fn short(name: &str) -> &str {

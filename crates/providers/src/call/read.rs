@@ -36,6 +36,7 @@ pub(crate) struct Reading<A: Api> {
     decoder: Decoder,
     timer: Timer,
     has_bytes: bool,
+    has_events: bool,
     events: Events,
     /// Nothing will be read any more; what is left in `events` is still to be handed out, then this.
     over: Option<Option<Box<ModelError>>>,
@@ -74,6 +75,7 @@ impl<A: Api> Reading<A> {
             decoder,
             timer,
             has_bytes: false,
+            has_events: false,
             events: VecDeque::new(),
             over: None,
         }
@@ -93,7 +95,7 @@ impl<A: Api> Reading<A> {
             match self.decoder.step(&mut self.answer, &mut self.events) {
                 Err(fault) => self.fail_with(fault),
                 Ok(_) if self.answer.is_stopped() => self.stop(cx),
-                Ok(Step::Event) => {}
+                Ok(Step::Event) => self.has_events = true,
                 Ok(Step::NeedsBytes) => ready!(self.poll_bytes(cx)),
             }
         }
@@ -148,6 +150,10 @@ impl<A: Api> Reading<A> {
             Ok(()) if self.answer.is_stopped() => self.over = Some(None),
             Ok(()) => {
                 let provider = self.endpoint.provider();
+                if let (None, Some(kind)) = (broken, self.foreign_kind()) {
+                    let what = format!("the body is no answer of this API: its type is {kind}");
+                    return self.fail_with(Fault::Protocol(what));
+                }
                 let mut text = match broken {
                     Some(error) => format!("{provider}: {}", error.chain()),
                     None if self.has_bytes => {
@@ -161,6 +167,14 @@ impl<A: Api> Reading<A> {
                 self.fail(error);
             }
         }
+    }
+
+    /// The content type of a body from which no event came and that does not claim to be a stream of them: the page
+    /// of a proxy, most often. A stream that only kept the connection alive was cut off instead.
+    fn foreign_kind(&self) -> Option<String> {
+        let kind = self.headers.get("content-type").and_then(|v| v.to_str().ok()).unwrap_or("not given");
+        let is_stream = ["text/event-stream", "application/x-ndjson"].iter().any(|s| kind.starts_with(s));
+        (self.has_bytes && !self.has_events && !is_stream).then(|| kind.to_owned())
     }
 
     fn fail_with(&mut self, fault: Fault) {

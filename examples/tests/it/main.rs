@@ -1,0 +1,10 @@
+//! The hosts, run whole: in this process and as the built programs.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod stage;
+
+mod bad_input;
+mod byte_identity;
+mod quickstart_binary;
+mod quickstart_in_process;
