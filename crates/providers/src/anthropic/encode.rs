@@ -142,7 +142,11 @@ fn each_block<'a>(message: &'a Message, voice: &Voice, mut take: impl FnMut(&Wir
     }
     // Results first: the API wants them before anything else that the user says.
     let results = message.tool_results().map(tool_result);
-    let _ = results.chain(message.blocks.iter().filter_map(of_user)).all(|wire| take(&wire));
+    let others = message.blocks.iter().filter_map(|block| match block {
+        Block::Opaque(Opaque { issuer, raw, .. }) if voice.issued(issuer) => Some(Wire::Raw(raw)),
+        _ => of_user(block),
+    });
+    let _ = results.chain(others).all(|wire| take(&wire));
 }
 
 fn of_assistant<'a>(block: &'a Block, citations: Option<&'a Value>, voice: &Voice) -> Option<Wire<'a>> {

@@ -120,7 +120,11 @@ fn each_part<'a>(message: &'a Message, voice: &Voice, mut take: impl FnMut(&Item
         return;
     }
     let results = message.tool_results().map(function_response);
-    let _ = results.chain(message.blocks.iter().filter_map(of_user)).all(|part| take(&Item::Part(part)));
+    let others = message.blocks.iter().filter_map(|block| match block {
+        Block::Opaque(Opaque { issuer, raw, .. }) if voice.issued(issuer) => Some(Item::Raw(raw)),
+        _ => of_user(block).map(Item::Part),
+    });
+    let _ = results.map(Item::Part).chain(others).all(|item| take(&item));
 }
 
 /// A part of ours, or one of Gemini's own as it came.
@@ -140,13 +144,14 @@ fn of_user(block: &Block) -> Option<Part<'_>> {
     }
 }
 
-/// Gemini reads pictures, PDF, sound and video; of other documents it takes the text.
+/// Gemini reads pictures, PDF, sound, video and plain text; of other documents that are text, such as JSON, it is given the
+/// text.
 fn part_of(media: &Media) -> Part<'_> {
     match &media.source {
         MediaSource::Url(file_uri) => Part::new(Data::FileData { mime_type: &media.media_type, file_uri }),
         MediaSource::Base64(data) => match media::text(media) {
-            Some(text) => Part::text(text),
-            None => Part::new(Data::InlineData { mime_type: &media.media_type, data }),
+            Some(text) if !media.media_type.starts_with("text/") => Part::text(text),
+            _ => Part::new(Data::InlineData { mime_type: &media.media_type, data }),
         },
         _ => Part::text(media::left_out(media, "Gemini")),
     }

@@ -15,3 +15,4 @@ mod shared;
 mod corpus;
 mod calls;
 mod matrix;
+mod requests;
