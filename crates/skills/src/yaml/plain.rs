@@ -49,26 +49,36 @@ impl<'a> Reader<'a> {
 
     /// Steps to the end of the text on this line; blanks behind it are left.
     fn plain_line(&mut self, flow: bool) {
+        if flow {
+            return self.plain_flow_line();
+        }
+        let line = self.line_rest();
+        let colon =
+            memchr::memchr_iter(b':', line).find(|at| line.get(at + 1).is_none_or(|next| is_blank(*next)));
+        let line = line.get(..colon.unwrap_or(line.len())).unwrap_or_default();
+        let is_comment =
+            |at: &usize| at.checked_sub(1).is_some_and(|at| line.get(at).is_some_and(|b| is_blank(*b)));
+        let comment = memchr::memchr_iter(b'#', line).find(is_comment);
+        let line = line.get(..comment.unwrap_or(line.len())).unwrap_or_default();
+        self.pos += line.len() - line.iter().rev().take_while(|byte| is_blank(**byte)).count();
+    }
+
+    /// The same between brackets, where words are short and many bytes end them.
+    fn plain_flow_line(&mut self) {
         let mut end = self.pos;
         let mut index = self.pos;
         loop {
             let byte = self.at(index);
             index += 1;
             match byte {
-                0 | b'\n' | b'\r' => break,
+                0 | b'\n' | b'\r' | b',' | b'[' | b']' | b'{' | b'}' => break,
                 b' ' | b'\t' => {
                     if self.at(index) == b'#' {
                         break;
                     }
                     continue;
                 }
-                b':' => {
-                    let next = self.at(index);
-                    if is_space(next) || (flow && is_flow_mark(next)) {
-                        break;
-                    }
-                }
-                b',' | b'[' | b']' | b'{' | b'}' if flow => break,
+                b':' if is_space(self.at(index)) || is_flow_mark(self.at(index)) => break,
                 _ => {}
             }
             end = index;

@@ -42,11 +42,11 @@ impl<'a> Reader<'a> {
     /// The text up to the closing quote, where it stands on this line and nothing is escaped.
     fn simple_quoted(&mut self, quote: u8) -> Option<&'a str> {
         let rest = self.bytes_from(self.pos);
-        let size = if quote == b'"' {
-            rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\r'))?
-        } else {
-            memchr::memchr3(b'\'', b'\n', b'\r', rest)?
-        };
+        let other = if quote == b'"' { b'\\' } else { b'\n' };
+        let size = memchr::memchr3(quote, other, b'\n', rest)?;
+        if memchr::memchr(b'\r', rest.get(..size)?).is_some() {
+            return None;
+        }
         let end = self.pos + size;
         if self.at(end) != quote || (quote == b'\'' && self.at(end + 1) == quote) {
             return None;
