@@ -114,8 +114,14 @@ pub(crate) fn parse_file(origin: &Origin, text: &[u8]) -> Parsed {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let file = reader.deserialize_map(FileVisitor).and_then(|file| reader.end().map(|()| file));
     match file {
-        // The error names line and column.
-        Err(error) => parsed.malformed(format!("is not a valid configuration: {error}")),
+        // The error names line and column, at its end, and may quote what it found.
+        Err(error) => {
+            let (line, column) = (error.line(), error.column());
+            let reason = error.to_string();
+            let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
+            let reason = short(reason, 200);
+            parsed.malformed(format!("is not a valid configuration: {reason} at line {line} column {column}"))
+        }
         Ok(File { servers: Some(servers), .. }) => parsed.with_servers(servers),
         Ok(File { servers: None, other: Some(other) }) => {
             parsed.malformed(format!("has no `mcpServers` (found `{}`)", short(&other, 40)))

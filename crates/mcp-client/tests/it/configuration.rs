@@ -323,6 +323,10 @@ fn too_many_servers_and_names_out_of_bounds_are_left_out_and_reported() {
 
 #[test]
 fn messages_show_no_invisible_character_and_are_bounded() {
+    let quoted = from_file(&json!({"mcpServers": format!("\u{202e}{}", "y".repeat(900))}).to_string());
+    let shown = quoted.problems()[0].to_string();
+    assert!(shown.contains("\\u{202e}yyy") && shown.len() < 400, "{shown}");
+
     let name = format!("a\u{202e}b{}", "x".repeat(200));
     let config = from_file(&json!({"mcpServers": {name: {"command": 1}}}).to_string());
     let shown = config.problems()[0].to_string();
