@@ -71,7 +71,7 @@ fn an_entry_is_expanded_everywhere_but_in_its_keys() {
     assert_eq!(expanded.program, "/home/u/bin/value");
     assert_eq!(expanded.args, ["--value", "${GONE}"]);
     assert_eq!(expanded.env["${A}"], "value");
-    assert_eq!(expanded.cwd, Path::new("/root/value/sub"));
+    assert_eq!(expanded.cwd, Path::new("/srv/value/sub"));
     assert_eq!(expanded.unset.iter().collect::<Vec<_>>(), ["GONE"]);
     let shown = format!("{expanded:?}");
     assert!(!shown.contains("value"), "{shown}");
@@ -81,10 +81,10 @@ fn an_entry_is_expanded_everywhere_but_in_its_keys() {
 fn paths_are_taken_from_the_root_and_programs_from_the_working_folder() {
     let cases = [
         ("npx", None, "npx", "/root"),
-        ("./run.sh", None, "/root/./run.sh", "/root"),
-        ("bin/run", Some("sub"), "/root/sub/bin/run", "/root/sub"),
+        ("./run.sh", None, "/srv/./run.sh", "/root"),
+        ("bin/run", Some("sub"), "/srv/sub/bin/run", "/srv/sub"),
         ("bin/run", Some("/abs"), "/abs/bin/run", "/abs"),
-        ("/usr/bin/x", Some("sub"), "/usr/bin/x", "/root/sub"),
+        ("/usr/bin/x", Some("sub"), "/usr/bin/x", "/srv/sub"),
     ];
     for (command, cwd, program, folder) in cases {
         let mut entry = StdioConfig::new(command);
