@@ -1,17 +1,23 @@
 //! One agent for each run, equipped with what there is now.
 
 use std::fmt;
-#[cfg(any(feature = "skills", feature = "mcp"))]
+#[cfg(feature = "skills")]
+use std::path::Path;
+#[cfg(feature = "mcp")]
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use haversack_agent_core::agent::{Agent, AgentBuilder};
 use haversack_agent_core::clock::TokioClock;
+#[cfg(feature = "skills")]
+use haversack_agent_core::compaction::Compaction;
 use haversack_agent_core::message::{Block, Message};
 use haversack_agent_core::model::{Model, PromptSection};
 use haversack_agent_core::run::Run;
 use haversack_agent_core::session::Session;
 use haversack_agent_core::tool_context::Tool;
+#[cfg(feature = "skills")]
+use haversack_tool_adapter::skill_tool::{SkillTool, protected_skills};
 
 use crate::builder::HaversackBuilder;
 use crate::error::Error;
@@ -56,7 +62,7 @@ impl Haversack {
         let root = root.canonicalize().unwrap_or(root);
         Self(Arc::new(Parts {
             #[cfg(feature = "skills")]
-            skills: skill_side(&mut host, root.clone()),
+            skills: skill_side(&mut host, &root),
             #[cfg(feature = "mcp")]
             servers: server_side(&mut host, root),
             host,
@@ -90,46 +96,68 @@ impl Haversack {
     /// # Cancel safety
     ///
     /// As [`prepare`](Self::prepare).
-    #[cfg_attr(
-        not(any(feature = "skills", feature = "mcp")),
-        expect(unused_variables, unused_mut, reason = "both sides are switched off")
-    )]
     pub async fn prepare_for(&self, open_files: &[&str]) -> Result<Equipped, Error> {
         let host = &self.0.host;
-        let mut report = Report::default();
-        let mut tools: Vec<Arc<dyn Tool>> = host.tools.clone();
-        let mut sections = host.sections.clone();
-        let mut hints: Vec<String> = Vec::new();
-        #[cfg(feature = "mcp")]
-        let mcp_section = {
-            let reserved: Vec<_> = tools.iter().map(|tool| Arc::clone(&tool.spec().name)).collect();
-            let made = self.0.servers.prepare(host.consent.as_deref(), &reserved, &mut report).await?;
-            tools.extend(made.tools);
-            made.section
+        let mut gathered = Gathered {
+            tools: host.tools.clone(),
+            sections: host.sections.clone(),
+            report: Report::default(),
+            hints: Vec::new(),
+            #[cfg(feature = "skills")]
+            reader: None,
         };
-        #[cfg(feature = "skills")]
-        {
-            let found = self.0.skills.prepare(
-                host.consent.as_deref(),
-                self.available(&tools),
-                open_files,
-                &mut report,
-            );
-            let found = found.await;
-            let tool = haversack_tool_adapter::skill_tool::SkillTool::for_reader(Arc::clone(&found.reader));
-            tools.extend(tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>));
-            if !found.catalogue.text.is_empty() {
-                sections.push(PromptSection::new("skills", found.catalogue.text));
-            }
-            hints.extend(open_files.iter().filter_map(|file| found.reader.snapshot().hint(file)));
-        }
-        #[cfg(feature = "mcp")]
-        sections.extend(mcp_section.map(|text| PromptSection::new("mcp-servers", text)));
-        report.sections = sections.iter().map(SectionCost::of).collect();
-        let agent = self.agent(tools, sections).build().map_err(Error::Agent)?;
-        report.tools = agent.tools().iter().map(|spec| Arc::clone(&spec.name)).collect();
-        Ok(Equipped { agent, report, hint: (!hints.is_empty()).then(|| hints.join("\n")) })
+        // Servers first, since a skill may require one; their section of the prompt stands behind that of the skills.
+        let about_servers = self.add_servers(&mut gathered).await?;
+        self.add_skills(&mut gathered, open_files).await;
+        gathered.sections.extend(about_servers);
+        gathered.report.sections = gathered.sections.iter().map(SectionCost::of).collect();
+        let builder = self.agent(std::mem::take(&mut gathered.tools), std::mem::take(&mut gathered.sections));
+        let builder = gathered.protect(builder);
+        let agent = self.configured(builder).build().map_err(Error::Agent)?;
+        gathered.report.tools = agent.tools().iter().map(|spec| Arc::clone(&spec.name)).collect();
+        let hint = (!gathered.hints.is_empty()).then(|| gathered.hints.join("\n"));
+        Ok(Equipped {
+            agent,
+            report: gathered.report,
+            hint,
+            #[cfg(feature = "skills")]
+            reader: gathered.reader,
+        })
     }
+
+    #[cfg(feature = "mcp")]
+    async fn add_servers(&self, gathered: &mut Gathered) -> Result<Option<PromptSection>, Error> {
+        let reserved: Vec<_> = gathered.tools.iter().map(|tool| Arc::clone(&tool.spec().name)).collect();
+        let consent = self.0.host.consent.as_deref();
+        let made = self.0.servers.prepare(consent, &reserved, &mut gathered.report).await?;
+        gathered.tools.extend(made.tools);
+        Ok(made.section.map(|text| PromptSection::new("mcp-servers", text)))
+    }
+
+    #[cfg(not(feature = "mcp"))]
+    async fn add_servers(&self, _: &mut Gathered) -> Result<Option<PromptSection>, Error> {
+        Ok(None)
+    }
+
+    #[cfg(feature = "skills")]
+    async fn add_skills(&self, gathered: &mut Gathered, open_files: &[&str]) {
+        let names = gathered.tools.iter().map(|tool| tool.spec().name.to_string());
+        let available = haversack_skills::Available::nothing().with_tools(names);
+        #[cfg(feature = "mcp")]
+        let available = available.with_servers(self.0.servers.connected());
+        let consent = self.0.host.consent.as_deref();
+        let found = self.0.skills.prepare(consent, available, open_files, &mut gathered.report).await;
+        let tool = SkillTool::for_reader(Arc::clone(&found.reader));
+        gathered.tools.extend(tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>));
+        if !found.catalogue.text.is_empty() {
+            gathered.sections.push(PromptSection::new("skills", found.catalogue.text));
+        }
+        gathered.hints.extend(open_files.iter().filter_map(|file| found.reader.snapshot().hint(file)));
+        gathered.reader = Some(found.reader);
+    }
+
+    #[cfg(not(feature = "skills"))]
+    async fn add_skills(&self, _: &mut Gathered, _: &[&str]) {}
 
     fn agent(&self, tools: Vec<Arc<dyn Tool>>, sections: Vec<PromptSection>) -> AgentBuilder {
         let host = &self.0.host;
@@ -137,22 +165,17 @@ impl Haversack {
         for section in sections {
             builder = builder.section(section.name, section.text);
         }
-        if let Some(approver) = &host.approver {
-            builder = builder.approver(Arc::clone(approver));
-        }
-        match &host.configure {
-            Some(configure) => configure(builder),
+        match &host.approver {
+            Some(approver) => builder.approver(Arc::clone(approver)),
             None => builder,
         }
     }
 
-    #[cfg(feature = "skills")]
-    fn available(&self, tools: &[Arc<dyn Tool>]) -> haversack_skills::Available {
-        let names = tools.iter().map(|tool| tool.spec().name.to_string());
-        let available = haversack_skills::Available::nothing().with_tools(names);
-        #[cfg(feature = "mcp")]
-        let available = available.with_servers(self.0.servers.connected());
-        available
+    fn configured(&self, builder: AgentBuilder) -> AgentBuilder {
+        match &self.0.host.configure {
+            Some(configure) => configure(builder),
+            None => builder,
+        }
     }
 
     /// Forgets everything that was read, answered or failed, so that the next [`prepare`](Self::prepare) begins anew:
@@ -185,17 +208,52 @@ impl Haversack {
     }
 }
 
+/// What a run is made of, while it is put together.
+struct Gathered {
+    tools: Vec<Arc<dyn Tool>>,
+    sections: Vec<PromptSection>,
+    report: Report,
+    /// Lines about skills for open files.
+    hints: Vec<String>,
+    #[cfg(feature = "skills")]
+    reader: Option<Arc<haversack_skills::Reader>>,
+}
+
+impl Gathered {
+    /// Keeps the texts of loaded skills through a compaction.
+    #[cfg(feature = "skills")]
+    fn protect(&self, builder: AgentBuilder) -> AgentBuilder {
+        match &self.reader {
+            Some(reader) => {
+                builder.compaction(Compaction::default().with_protected(protected_skills(Arc::clone(reader))))
+            }
+            None => builder,
+        }
+    }
+
+    #[cfg(not(feature = "skills"))]
+    fn protect(&self, builder: AgentBuilder) -> AgentBuilder {
+        builder
+    }
+}
+
 #[cfg(feature = "skills")]
-fn skill_side(host: &mut HaversackBuilder, root: PathBuf) -> crate::skill_side::SkillSide {
+fn skill_side(host: &mut HaversackBuilder, root: &Path) -> crate::skill_side::SkillSide {
     use haversack_skills::{Root, Roots};
     let roots = host.roots.take().unwrap_or_else(|| match (&host.project, host.user_skills.take()) {
-        (Some(_), user) => Roots::preset(&root, user),
+        (Some(_), user) => Roots::preset(root, user),
         (None, Some(user)) => Roots::new().with_root(Root::user(user)),
         (None, None) => Roots::new(),
     });
     let limits = std::mem::take(&mut host.skill_limits);
     let catalogue = std::mem::take(&mut host.catalogue);
-    crate::skill_side::SkillSide::new(roots, limits, catalogue, root, host.consent_folder.as_deref())
+    crate::skill_side::SkillSide::new(
+        roots,
+        limits,
+        catalogue,
+        root.to_owned(),
+        host.consent_folder.as_deref(),
+    )
 }
 
 #[cfg(feature = "mcp")]
@@ -220,6 +278,8 @@ pub struct Equipped {
     agent: Agent,
     report: Report,
     hint: Option<String>,
+    #[cfg(feature = "skills")]
+    reader: Option<Arc<haversack_skills::Reader>>,
 }
 
 impl Equipped {
@@ -241,6 +301,29 @@ impl Equipped {
             message.blocks.push(Block::text(format!("\n\n{hint}")));
         }
         self.agent.start(session, message)
+    }
+
+    /// What hands out skills in this run, for listings, a record of what was loaded, and sub-agents of the host's own.
+    #[cfg(feature = "skills")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+    pub fn skills(&self) -> Option<&Arc<haversack_skills::Reader>> {
+        self.reader.as_ref()
+    }
+
+    /// Turns `/name arguments` or `$name arguments` of a user into the message that starts a run with that skill;
+    /// `None` when the text is no such call of a skill that there is, and so an ordinary message.
+    ///
+    /// # Errors
+    ///
+    /// When the skill cannot be read any more, or has changed since the user agreed to it.
+    #[cfg(feature = "skills")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
+    pub fn invoke(&self, text: &str) -> Option<Result<Message, haversack_skills::LoadError>> {
+        let call = haversack_tool_adapter::invocation::Invocation::parse(text)?;
+        match call.expand(self.reader.as_ref()?) {
+            Err(haversack_skills::LoadError::Unknown { .. }) => None,
+            result => Some(result),
+        }
     }
 
     /// Goes on where a session ended; see [`Agent::resume`].

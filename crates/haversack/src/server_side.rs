@@ -122,6 +122,7 @@ impl ServerSide {
     }
 
     /// The servers that are connected now.
+    #[cfg(feature = "skills")]
     pub(crate) fn connected(&self) -> Vec<String> {
         self.manager.ready().iter().map(|server| server.name.to_string()).collect()
     }

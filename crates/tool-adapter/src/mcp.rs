@@ -10,6 +10,7 @@
 mod result;
 mod schema;
 mod section;
+mod browse;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 use crate::naming::{NameTable, Original};
 
+pub use browse::browse_tools;
 pub use schema::{MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES};
 pub use section::MAX_INSTRUCTIONS;
 

@@ -72,6 +72,26 @@ impl Tool for SkillTool {
     }
 }
 
+/// For [`Compaction::with_protected`](haversack_agent_core::compaction::Compaction::with_protected): the bodies and
+/// files of skills among the messages that go, each once and the latest page first, so that the budget goes to what
+/// was loaded last. The reader forgets that they were in context, so that what does not fit can be loaded again.
+pub fn protected_skills(
+    reader: Arc<Reader>,
+) -> impl Fn(&[Arc<Message>]) -> Vec<String> + Send + Sync + 'static {
+    move |going| {
+        let results = going.iter().rev().flat_map(|message| message.tool_results());
+        let loaded = results.filter(|result| &*result.name == SKILL_TOOL && !result.status.is_error());
+        let mut texts: Vec<String> = Vec::new();
+        for text in loaded.map(|result| result.text()).filter(|text| text.starts_with("<skill")) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        reader.forget_all();
+        texts
+    }
+}
+
 /// The arguments of a call.
 struct Asked<'a> {
     name: Option<&'a str>,
