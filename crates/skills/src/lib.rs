@@ -10,6 +10,8 @@ mod yaml;
 mod fence;
 mod mend;
 pub mod document;
+pub mod lint;
+pub mod write;
 pub mod limits;
 mod text;
 mod page;

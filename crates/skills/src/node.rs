@@ -250,6 +250,11 @@ impl<'a> Fields<'a> {
         self.entries.iter().map(|entry| (entry.key.as_ref(), &entry.value))
     }
 
+    /// Each key and where it stands, in the order of the file.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = (&str, Position)> {
+        self.entries.iter().map(|entry| (entry.key.as_ref(), entry.key_start))
+    }
+
     /// The mapping as JSON, scalars typed by the YAML 1.2 core schema.
     pub fn to_json(&self) -> Map<String, Value> {
         let mut map = Map::with_capacity(self.entries.len());

@@ -18,6 +18,7 @@ mod front_matter_corpus;
 mod front_matter_faults;
 mod front_matter_mutation;
 mod front_matter_peer;
+mod lint;
 mod catalogue;
 mod consent;
 mod load;
