@@ -6,4 +6,5 @@ pub mod terminal;
 pub mod quickstart;
 
 pub mod inspect_skills;
+pub mod inspect_model;
 pub mod inspect_mcp;

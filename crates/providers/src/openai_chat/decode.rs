@@ -133,7 +133,10 @@ impl ChatAccumulator {
             self.usage(counts, out);
         }
         match chunk.error {
-            Some(error) if !error.is_null() => Err(Fault::Reported(json!({"error": error}))),
+            Some(error) if !error.is_null() => {
+                // The reason that came with it says how far the answer was.
+                Err(Fault::Reported(json!({"error": error, "finish_reason": self.finish})))
+            }
             _ => Ok(()),
         }
     }
