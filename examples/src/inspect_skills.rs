@@ -1,3 +1,6 @@
 //! The subcommands of `inspect-skills`, a file each.
 
 pub mod parse;
+pub mod place;
+pub mod scan;
+pub mod disclose;

@@ -226,9 +226,17 @@ fn rank(index: usize) -> u32 {
 impl Merged {
     fn new(skills: impl Iterator<Item = Skill>) -> Self {
         let mut merged = Self::default();
+        let skills: Vec<_> = skills.map(Arc::new).collect();
+        // One root has each folder once by itself.
+        let one_root = skills
+            .iter()
+            .all(|skill| skills.first().is_none_or(|first| first.found().root == skill.found().root));
         let mut folders = HashMap::new();
         for skill in skills {
-            let skill = Arc::new(skill);
+            if one_root {
+                merged.all.push(skill);
+                continue;
+            }
             match folders.get(&skill.found().folder) {
                 None => {
                     folders.insert(skill.found().folder, Arc::clone(&skill));

@@ -246,7 +246,8 @@ impl Skill {
             let message = "the skill has no description, so nobody can tell when to use it; add one";
             problems.push(finding(fields, "description", Code::DescriptionMissing, message.to_owned()));
         }
-        let kept: String = description.chars().take(DESCRIPTION_CHARS).collect();
+        let end = description.char_indices().nth(DESCRIPTION_CHARS).map_or(description.len(), |(at, _)| at);
+        let kept = description.get(..end).unwrap_or_default().to_owned();
         let valid = named && !kept.is_empty();
         let attach = read_attach(fields, &mut problems);
         let requires = fields.get("requires").map(read_requires).filter(|requires| !requires.is_empty());

@@ -9,7 +9,7 @@ use crate::discover::{Bound, BoundHit, Limits, Notes, Roots, Seen, SkipReason, S
 use crate::folder::{Folder, Kind};
 use crate::packages;
 use crate::roots::{PROJECT_FOLDERS, Project, Root};
-use crate::skill::Source;
+use crate::skill::{FILE_NAME, Source};
 
 /// Levels above a project at which its repository is looked for.
 const LEVELS_UP: usize = 64;
@@ -198,6 +198,10 @@ impl Down<'_> {
         self.entries += listing.entries.len();
         if listing.beyond > 0 {
             self.bound(Bound::Entries, self.limits.entries, relative);
+        }
+        // What is in a skill is a skill's.
+        if listing.entries.iter().any(|entry| entry.name == FILE_NAME) {
+            return;
         }
         let rules = self.rules(open, &folder, rules);
         for entry in listing.entries.iter().filter(|entry| entry.kind == Kind::Folder) {

@@ -14,7 +14,8 @@ const HEAD: usize = 4 * 1024;
 /// What is at a place where a skill might be.
 #[derive(Debug)]
 pub(crate) enum Probe {
-    Skill(Box<Skill>),
+    /// A skill, and its file relative to the root.
+    Skill(Box<Skill>, PathBuf),
     /// A folder without a `SKILL.md`.
     Empty,
     Failed(io::Error),
@@ -43,7 +44,7 @@ pub(crate) fn probe(root: &Folder, place: Place<'_>, file_bytes: u64, buffer: &m
     found.stamp = facts.stamp;
     let unusable = |code, message: String| {
         let problem = Diagnostic::new(code, Severity::Error, 1, 1, message);
-        Probe::Skill(Box::new(Skill::unusable(folder.clone(), found, vec![problem])))
+        Probe::Skill(Box::new(Skill::unusable(folder.clone(), found, vec![problem])), path.clone())
     };
     if facts.kind != Kind::File {
         return unusable(
@@ -58,10 +59,11 @@ pub(crate) fn probe(root: &Folder, place: Place<'_>, file_bytes: u64, buffer: &m
         );
         return unusable(Code::TooLarge, message);
     }
-    if let Err(error) = read_head(&mut file, facts.stamp.bytes, file_bytes, buffer) {
-        return Probe::Failed(error);
-    }
-    Probe::Skill(Box::new(judge(folder, found, buffer)))
+    let head = match read_head(&mut file, facts.stamp.bytes, file_bytes, buffer) {
+        Ok(head) => head,
+        Err(error) => return Probe::Failed(error),
+    };
+    Probe::Skill(Box::new(judge(folder, found, head)), path)
 }
 
 /// Judges the text of a `SKILL.md`, or of its head.
@@ -79,14 +81,22 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
 
 /// Reads until the front matter is whole, the file ends or the limit is reached: one call of the system for nearly
 /// every file.
-fn read_head(file: &mut impl Read, bytes: u64, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+fn read_head<'b>(
+    file: &mut impl Read,
+    bytes: u64,
+    limit: u64,
+    buffer: &'b mut Vec<u8>,
+) -> io::Result<&'b [u8]> {
     let whole = usize::try_from(bytes.min(limit)).unwrap_or(usize::MAX);
-    buffer.clear();
     let mut filled = 0;
     let mut want = HEAD;
-    loop {
-        buffer.resize(want.min(whole), 0);
-        let read = match file.read(buffer.get_mut(filled..).unwrap_or_default()) {
+    let end = loop {
+        // The buffer only grows, so that it is filled with zeros once and not for every file.
+        let room = want.min(whole);
+        if buffer.len() < room {
+            buffer.resize(room, 0);
+        }
+        let read = match file.read(buffer.get_mut(filled..room).unwrap_or_default()) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -94,20 +104,17 @@ fn read_head(file: &mut impl Read, bytes: u64, limit: u64, buffer: &mut Vec<u8>)
         filled += read;
         // A file that was cut short meanwhile ends before its size.
         let ended = read == 0 || filled >= whole;
-        if ended {
-            buffer.truncate(filled);
-        }
         if let Some(end) = front_matter_end(buffer.get(..filled).unwrap_or_default(), ended) {
-            buffer.truncate(end);
-            return Ok(());
+            break end;
         }
         if ended {
-            return Ok(());
+            break filled;
         }
         if filled >= want {
             want = want.saturating_mul(4);
         }
-    }
+    };
+    Ok(buffer.get(..end).unwrap_or_default())
 }
 
 /// Where the line that closes the front matter ends, if it is there. A last line without an end counts when the file
@@ -115,8 +122,10 @@ fn read_head(file: &mut impl Read, bytes: u64, limit: u64, buffer: &mut Vec<u8>)
 fn front_matter_end(bytes: &[u8], ended: bool) -> Option<usize> {
     let mut at = 0;
     let mut opened = false;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n' || *byte == b'\r') {
-        at += line.len();
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = memchr::memchr2(b'\n', b'\r', rest).map_or(rest.len(), |end| end + 1);
+        let line = rest.get(..length).unwrap_or(rest);
+        at += length;
         let complete = ended || line.ends_with(b"\n") || line.ends_with(b"\r");
         let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         let is_fence = complete
@@ -146,8 +155,8 @@ mod tests {
             let head = format!("---\nname: a\nx: {}\n---\n", "y".repeat(padding));
             let mut buffer = Vec::new();
             let text = format!("{head}body\n---\nmore");
-            read_head(&mut text.as_bytes(), text.len() as u64, 1 << 20, &mut buffer).unwrap();
-            assert_eq!(String::from_utf8(buffer).unwrap(), head);
+            let got = read_head(&mut text.as_bytes(), text.len() as u64, 1 << 20, &mut buffer).unwrap();
+            assert_eq!(std::str::from_utf8(got).unwrap(), head);
         }
     }
 
@@ -157,8 +166,8 @@ mod tests {
         for (text, limit, want) in
             [("---\nname: a\n", 100, 12), (&*format!("---\n{}", "a".repeat(100_000)), 50_000, 50_000)]
         {
-            read_head(&mut text.as_bytes(), text.len() as u64, limit, &mut buffer).unwrap();
-            assert_eq!(buffer.len(), want);
+            let got = read_head(&mut text.as_bytes(), text.len() as u64, limit, &mut buffer).unwrap();
+            assert_eq!(got.len(), want);
         }
     }
 

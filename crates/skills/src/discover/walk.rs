@@ -328,7 +328,7 @@ impl<'a> Walk<'a> {
         let (identity, through_link) = (candidate.folder.identity, candidate.folder.through_link);
         let found = skill::Found { root: self.index, through_link, folder: identity, stamp };
         if let Some(skill) = self.known.unchanged(root, relative, &folder, found) {
-            return Probe::Skill(Box::new(skill));
+            return Probe::Skill(Box::new(skill), relative.join(FILE_NAME));
         }
         let links = self.place.root.links == LinkPolicy::Follow;
         read::probe(root, read::Place { relative, folder, found, links }, self.limits.file_bytes, buffer)
@@ -396,8 +396,8 @@ impl<'a> Walk<'a> {
     fn take(&mut self, root: &Folder, candidate: Candidate, probe: Probe) {
         let relative = candidate.folder.relative;
         match probe {
-            Probe::Skill(skill) => {
-                self.saw(&relative.join(FILE_NAME), Some(skill.found().stamp));
+            Probe::Skill(skill, file) => {
+                self.trace.below.push(Seen::file(file, Some(skill.found().stamp)));
                 if self.visited.insert(candidate.folder.identity) {
                     self.skills.push((relative, *skill));
                 } else {
