@@ -2,7 +2,7 @@
 //! are kept and can be listed.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::digest::Digests;
@@ -11,6 +11,9 @@ use crate::limits::Limits;
 use crate::problem::{BoundHit, Skipped};
 use crate::roots::Roots;
 use crate::skill::{Origin, Skill};
+
+/// Folders above a missing root that are looked at for one to watch: `.agents/skills` and the project around it.
+const LEVELS_ABOVE: usize = 3;
 
 /// Every skill of a host's roots, as of the last scan.
 ///
@@ -191,13 +194,25 @@ impl Registry {
         &self.limits
     }
 
-    /// The folders that a scan lists and the skills' own: what a watcher has to look at.
+    /// What a watcher has to look at: the folders that a scan lists, each skill's own, and for a root that is not there
+    /// the nearest folder above it that is.
     #[must_use]
     pub fn folders(&self) -> Vec<PathBuf> {
-        let roots = self.expansion.places.iter().zip(&self.searched);
-        let mut folders: Vec<_> =
-            roots.flat_map(|(place, found)| found.trace.folders(&place.root.path)).collect();
-        folders.extend(self.merged.all.iter().map(|skill| skill.folder().to_path_buf()));
+        let mut folders: Vec<_> = self.merged.all.iter().map(|skill| skill.folder().to_path_buf()).collect();
+        for (place, found) in self.expansion.places.iter().zip(&self.searched) {
+            let root = &place.root.path;
+            if found.trace.root.is_some() {
+                folders.extend(found.trace.folders(root));
+            } else {
+                folders.extend(
+                    root.ancestors()
+                        .skip(1)
+                        .take(LEVELS_ABOVE)
+                        .find(|above| above.is_dir())
+                        .map(Path::to_path_buf),
+                );
+            }
+        }
         folders.sort_unstable();
         folders.dedup();
         folders

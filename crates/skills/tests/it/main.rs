@@ -24,3 +24,5 @@ mod consent;
 mod load;
 mod tree;
 mod trees;
+#[cfg(feature = "watch")]
+mod watching;
