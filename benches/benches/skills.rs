@@ -32,8 +32,8 @@ fn made(count: usize) -> Tree {
         let words = "reads files and answers questions about them, ".repeat(number % 10 + 1);
         let mut text = format!("---\nname: skill-{number:05}\n");
         let _ = match number % 3 {
-            0 => write!(text, "description: |\n  {words}\n"),
-            1 => write!(text, "description: \"{words}\"\n"),
+            0 => writeln!(text, "description: |\n  {words}"),
+            1 => writeln!(text, "description: \"{words}\""),
             _ => writeln!(text, "description: {words}"),
         };
         let _ = write!(text, "license: MIT\nallowed-tools: Read, Write\n---\n\n# Skill {number}\n\n");
