@@ -143,6 +143,10 @@ impl Connect for Connector {
         Ok(client)
     }
 
+    fn describe(error: &StartError) -> String {
+        error.with_causes()
+    }
+
     fn not_begun(reason: NotBegun) -> StartError {
         match reason {
             NotBegun::NoRuntime => StartError::NoRuntime,

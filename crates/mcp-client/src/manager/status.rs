@@ -68,7 +68,7 @@ impl fmt::Display for ServerState {
             Self::NotStarted => f.write_str("not started"),
             Self::Starting => f.write_str("starting"),
             Self::Ready => f.write_str("ready"),
-            Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Failed(error) => write!(f, "failed: {}", error.with_causes()),
             Self::Exited { reason, restart_in } if restart_in.is_zero() => write!(f, "exited: {reason}"),
             Self::Exited { reason, restart_in } => {
                 write!(f, "exited: {reason}; it may start again in {restart_in:.0?}")
@@ -106,6 +106,21 @@ pub enum StartError {
     /// The task that started it was given up: its runtime went down, or there is a bug.
     #[error("the start was given up before it came to an end")]
     Abandoned,
+}
+
+impl StartError {
+    /// The error in words, with all that led to it: `cannot start x: running y failed: No such file or directory`.
+    #[must_use]
+    pub fn with_causes(&self) -> String {
+        let mut words = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            words.push_str(": ");
+            words.push_str(&error.to_string());
+            cause = error.source();
+        }
+        words
+    }
 }
 
 /// What [`ensure_started`](crate::manager::Manager::ensure_started) came to.

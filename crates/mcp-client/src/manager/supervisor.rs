@@ -7,7 +7,6 @@
 //! predecessor's task, so there are never two processes of one server.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,7 +26,7 @@ pub(crate) trait Connect: Send + Sync + 'static {
     /// A connection.
     type Link: Link;
     /// Why there is none.
-    type Error: fmt::Display + Send + Sync + 'static;
+    type Error: Send + Sync + 'static;
 
     /// Starts a server and connects to it, within a time of its own. Dropped, it leaves no process behind.
     fn connect(
@@ -35,6 +34,9 @@ pub(crate) trait Connect: Send + Sync + 'static {
         server: Arc<str>,
         launch: Arc<Self::Launch>,
     ) -> impl Future<Output = Result<Self::Link, Self::Error>> + Send;
+
+    /// The whole reason in words, for an event.
+    fn describe(error: &Self::Error) -> String;
 
     /// The error for a start that could not even begin.
     fn not_begun(reason: NotBegun) -> Self::Error;
@@ -401,7 +403,7 @@ impl<C: Connect> Mark<C> {
     }
 
     fn failed(&mut self, error: C::Error) {
-        let reason: Arc<str> = error.to_string().into();
+        let reason: Arc<str> = C::describe(&error).into();
         let error = Arc::new(error);
         if self.change(|slot| slot.phase = Phase::Failed { error, was_reported: false }) {
             self.shared.tell(ManagerEvent::Failed { server: Arc::clone(&self.server), reason });

@@ -250,7 +250,7 @@ async fn a_start_that_fails_is_told_once_and_tried_again_only_after_a_change_or_
     let told: Vec<_> = report.new_failures().map(|status| status.state.to_string()).collect();
     assert_eq!(told.len(), 3, "{told:?}");
     assert!(told[0].contains("no database here"), "{told:?}");
-    assert!(told[1].contains("no-such-program-here"), "{told:?}");
+    assert!(told[1].contains("no-such-program-here failed: No such file"), "{told:?}");
     assert!(told[2].contains("no-such-folder is no folder"), "{told:?}");
     let ServerState::Failed(error) = bench.manager.status("bad").unwrap().state else { panic!() };
     let StartError::Client(error) = &*error else { panic!("{error}") };
@@ -356,22 +356,21 @@ async fn the_era_is_remembered_so_that_a_silent_server_is_probed_once() {
     let servers = json!({"old": small(&["--log", &log, "--silent-probe"])});
     bench.want(&servers);
     bench.manager.ensure_started().await;
-    assert_eq!(bench.logged()[..3], ["start", "server/discover", "initialize"]);
-    std::fs::remove_file(&log).unwrap();
     bench.manager.reload();
     bench.manager.ensure_started().await;
-    assert_eq!(bench.logged()[..2], ["start", "initialize"]);
     // And over a restart of the host, if it keeps the memory.
     let kept = serde_json::to_string(&bench.manager.era_memory()).unwrap();
     assert!(!kept.contains("small_server"));
     bench.manager.close().await;
-    std::fs::remove_file(&log).unwrap();
     let manager = Manager::new(options().with_era_memory(serde_json::from_str(&kept).unwrap()));
     let config = Config::new(bench.folder.path()).with_host_servers(&servers);
     manager.set_config(&config.withhold(), &host());
     manager.ensure_started().await;
-    assert_eq!(bench.logged()[..2], ["start", "initialize"]);
     manager.close().await;
+
+    let log = bench.logged();
+    let starts: Vec<_> = log.split(|line| line == "start").skip(1).map(|asked| asked[0].as_str()).collect();
+    assert_eq!(starts, ["server/discover", "initialize", "initialize"]);
 }
 
 #[tokio::test]

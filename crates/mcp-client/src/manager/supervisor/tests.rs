@@ -100,6 +100,10 @@ impl Connect for Scripted {
         }
     }
 
+    fn describe(error: &String) -> String {
+        error.clone()
+    }
+
     fn not_begun(reason: NotBegun) -> String {
         format!("{reason:?}")
     }
