@@ -90,6 +90,8 @@ mod mend;
 pub mod document;
 pub mod lint;
 pub mod write;
+#[cfg(test)]
+mod linear;
 pub mod limits;
 mod text;
 mod page;

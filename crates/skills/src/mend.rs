@@ -12,6 +12,7 @@ pub(crate) mod scan;
 use std::ops::Range;
 
 use crate::diagnostic::{Code, Diagnostic, Edit, Severity};
+use crate::fence::{Split, split};
 use crate::lines::Lines;
 use crate::mend::patch::{WayBack, difference, patch};
 use crate::mend::quote::quote_values;
@@ -116,17 +117,26 @@ fn finish(original: Source<'_>, controls: &[Edit], attempt: &Attempt, mut fields
         let message = format!("read the value of `{key}` as text; put it in quotes");
         diagnostics.push(step(attempt.code, lines.position(clean.before(*at)), message));
     }
-    let edit = match (controls, attempt.edits.as_slice()) {
-        ([], [edit]) | ([edit], []) => edit.clone(),
-        _ => {
-            let clean = patch(original.text, controls);
-            difference(original.text, &patch(&clean, &attempt.edits))
-        }
-    };
+    let clean_text = patch(original.text, controls);
+    let edit = offer(original, &patch(&clean_text, &attempt.edits), controls, &attempt.edits);
     if let Some(first) = diagnostics.first_mut() {
-        first.fix = Some(edit);
+        first.fix = edit;
     }
     Mended { rung: attempt.rung, fields, diagnostics }
+}
+
+/// The edit that makes `fixed` of a file, unless it would move a fence: dropping a control character can make one.
+fn offer(original: Source<'_>, fixed: &str, controls: &[Edit], edits: &[Edit]) -> Option<Edit> {
+    let behind = original.text.len() - original.front.1;
+    let end = fixed.len().checked_sub(behind)?;
+    match split(fixed) {
+        Split::Fenced { front, .. } if front == (original.front.0..end) => {}
+        _ => return None,
+    }
+    Some(match (controls, edits) {
+        ([], [edit]) | ([edit], []) => edit.clone(),
+        _ => difference(original.text, fixed),
+    })
 }
 
 fn step(code: Code, at: Position, message: String) -> Diagnostic {
@@ -159,7 +169,7 @@ fn scanned(original: Source<'_>, clean: Source<'_>, controls: &[Edit]) -> Option
     if fields.is_empty() {
         return None;
     }
-    let edit = repair(clean, &fields).map(|fixed| difference(original.text, &fixed));
+    let edit = repair(clean, &fields).and_then(|fixed| offer(original, &fixed, &[], &[]));
     let way = WayBack::new(controls);
     let back = |offset: usize| way.before(offset);
     move_fields(&mut fields, &|offset| lines.position(back(offset)), &back);

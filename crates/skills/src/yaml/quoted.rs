@@ -44,6 +44,8 @@ impl<'a> Reader<'a> {
         let rest = self.bytes_from(self.pos);
         let other = if quote == b'"' { b'\\' } else { b'\n' };
         let size = memchr::memchr3(quote, other, b'\n', rest)?;
+        #[cfg(test)]
+        crate::yaml::cursor::steps::add(size as u64);
         if memchr::memchr(b'\r', rest.get(..size)?).is_some() {
             return None;
         }

@@ -129,6 +129,8 @@ fn mends() -> Vec<Mend> {
             Some("a: '\"b\" c'\nd: 'x: y'\n"),
         ),
         ("a: b\u{7}c\n", Rung::Control, json!({"a": "bc"}), Some("a: bc\n")),
+        // Without the control character the first line would be a fence, and another body follow.
+        ("\u{7}---\na: b\n", Rung::Control, json!({"a": "b"}), None),
         ("a: b\u{7}: c\n", Rung::Quote, json!({"a": "b: c"}), Some("a: 'b: c'\n")),
         ("name: x\ndescription:y z\n", Rung::Scan, json!({"name": "x"}), Some("name: x\ndescription: y z\n")),
         ("name: x\ndescription：y\n", Rung::Scan, json!({"name": "x"}), Some("name: x\ndescription: y\n")),
