@@ -19,7 +19,8 @@ use crate::mend::quote::quote_values;
 use crate::mend::scan::{repair, scan};
 use crate::mend::source::Source;
 use crate::node::{Content, Fields, Node, Position};
-use crate::yaml::cursor::{Limits, first_forbidden};
+use crate::yaml::character::first_forbidden;
+use crate::yaml::cursor::Limits;
 
 /// How a front matter that is no YAML was read all the same, from the gentlest way to the roughest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,14 +5,17 @@
 //! lenient than the text of the specification and agree, it sides with them: brackets and quotes may continue in any
 //! column. Every function moves forward only, but for one look past blank lines, so time grows with the text alone.
 
+pub(crate) mod character;
 pub(crate) mod cursor;
 pub(crate) mod scalar;
 pub(crate) mod plain;
 pub(crate) mod quoted;
 pub(crate) mod block_scalar;
 pub(crate) mod property;
+pub(crate) mod fields;
 pub(crate) mod flow;
 pub(crate) mod block;
+pub(crate) mod stream;
 
 use std::ops::Range;
 

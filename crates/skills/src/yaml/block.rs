@@ -3,20 +3,17 @@
 use std::borrow::Cow;
 
 use crate::diagnostic::Code;
-use crate::node::{Content, Entry, Fields, Node, Position, Type};
-use crate::yaml::cursor::{Duplicate, Fault, Reader};
+use crate::node::{Content, Entry, Node, Position, Type};
+use crate::yaml::cursor::{Fault, KEY_TOO_LONG, MAX_KEY_CHARS, Reader};
 use crate::yaml::plain::{Surroundings, UNQUOTED_COLON};
 use crate::yaml::scalar::core_type;
 
-/// Longest key without a question mark before it, in characters (YAML 1.2, section 7.4.2).
-pub(crate) const MAX_KEY_CHARS: usize = 1024;
-
-/// Mappings up to this size are searched for duplicates pair by pair; larger ones are sorted.
-const SMALL_MAP: usize = 12;
+/// Fields that room is made for at once: most mappings have fewer.
+const USUAL_FIELDS: usize = 8;
 
 /// What a value in a block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Parent {
+pub(crate) enum Parent {
     Document,
     /// A key in this column.
     Key(usize),
@@ -55,52 +52,8 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the one document; `None` where there is none.
-    pub(crate) fn document(&mut self) -> Result<Option<Node<'a>>, Fault> {
-        self.next_in_block()?;
-        while self.indent() == 0 && self.peek() == b'%' {
-            self.directives = true;
-            self.skip_line();
-            self.next_in_block()?;
-        }
-        let root = if self.at_document_mark() && self.peek() == b'-' {
-            self.pos += 3;
-            Some(self.value(Parent::Document, false, 0)?)
-        } else if self.directives {
-            return Err(
-                self.fault(Code::SecondDocument, "a % directive needs a --- line behind it; take it out")
-            );
-        } else if self.is_at_end() {
-            return Ok(None);
-        } else if self.at_document_mark() {
-            return Err(self.fault(Code::SecondDocument, SECOND_DOCUMENT));
-        } else {
-            Some(self.block_node(Parent::Document, true, 0)?)
-        };
-        self.document_end()?;
-        Ok(root)
-    }
-
-    fn document_end(&mut self) -> Result<(), Fault> {
-        self.next_in_block()?;
-        while self.at_document_mark() && self.peek() == b'.' {
-            self.pos += 3;
-            self.next_in_block()?;
-            if !self.is_at_end() && !self.at_document_mark() {
-                return Err(self.fault(Code::SecondDocument, SECOND_DOCUMENT));
-            }
-        }
-        if self.is_at_end() {
-            Ok(())
-        } else if self.at_document_mark() {
-            Err(self.fault(Code::SecondDocument, SECOND_DOCUMENT))
-        } else {
-            Err(self.fault(Code::BadIndentation, BAD_INDENTATION))
-        }
-    }
-
     /// Reads the value behind a colon, a dash or a `---`. `may_nest`: a block collection may begin on the same line.
-    fn value(&mut self, parent: Parent, may_nest: bool, depth: usize) -> Result<Node<'a>, Fault> {
+    pub(crate) fn value(&mut self, parent: Parent, may_nest: bool, depth: usize) -> Result<Node<'a>, Fault> {
         let empty_at = self.here();
         let tab = self.skip_blanks();
         if self.at_line_rest() {
@@ -130,7 +83,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the value here. `may_nest`: a block collection may begin on this line.
-    fn block_node(&mut self, parent: Parent, may_nest: bool, depth: usize) -> Result<Node<'a>, Fault> {
+    pub(crate) fn block_node(
+        &mut self,
+        parent: Parent,
+        may_nest: bool,
+        depth: usize,
+    ) -> Result<Node<'a>, Fault> {
         let start = self.here();
         let column = self.indent();
         let properties = self.properties()?;
@@ -232,7 +190,7 @@ impl<'a> Reader<'a> {
         let is_long = self.pos - start.offset as usize > MAX_KEY_CHARS
             && self.slice(start.offset as usize, self.pos).chars().nth(MAX_KEY_CHARS).is_some();
         if start.line != self.line() || is_long {
-            return Err(self.fault(Code::KeyTooLong, crate::yaml::flow::KEY_TOO_LONG));
+            return Err(self.fault(Code::KeyTooLong, KEY_TOO_LONG));
         }
         match node.into_content() {
             Content::Scalar(text, _) => Ok(Key::implicit(text, start)),
@@ -296,7 +254,7 @@ impl<'a> Reader<'a> {
         depth: usize,
     ) -> Result<Node<'a>, Fault> {
         self.count(depth)?;
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(USUAL_FIELDS);
         let mut end = self.pos;
         loop {
             let key = match first.take() {
@@ -389,48 +347,7 @@ impl<'a> Reader<'a> {
             }),
         }
     }
-
-    /// Makes a mapping of its entries: a later value of a key takes the place of an earlier one.
-    pub(crate) fn fields(&mut self, mut entries: Vec<Entry<'a>>) -> Fields<'a> {
-        let again = if entries.len() <= SMALL_MAP { pairs_again(&entries) } else { sorted_again(&entries) };
-        if !again.is_empty() {
-            let mut lost = vec![false; entries.len()];
-            for (earlier, later) in again {
-                if let Some(flag) = lost.get_mut(earlier) {
-                    *flag = true;
-                }
-                if let Some(entry) = entries.get(later) {
-                    let key = entry.key.as_ref().to_owned();
-                    self.duplicates.push(Duplicate { at: entry.key_start, key });
-                }
-            }
-            let mut flags = lost.into_iter();
-            entries.retain(|_| !flags.next().unwrap_or(false));
-        }
-        Fields::from_entries(entries)
-    }
 }
 
-/// Each entry whose key comes again, and where it next does.
-fn pairs_again(entries: &[Entry<'_>]) -> Vec<(usize, usize)> {
-    let mut again = Vec::new();
-    for (earlier, entry) in entries.iter().enumerate() {
-        let next = entries.iter().enumerate().skip(earlier + 1).find(|(_, other)| other.key == entry.key);
-        if let Some((later, _)) = next {
-            again.push((earlier, later));
-        }
-    }
-    again
-}
-
-/// The same for a large mapping, in n log n.
-fn sorted_again(entries: &[Entry<'_>]) -> Vec<(usize, usize)> {
-    let mut keys: Vec<(&str, usize)> = entries.iter().enumerate().map(|(i, e)| (e.key.as_ref(), i)).collect();
-    keys.sort_unstable();
-    let pairs = keys.iter().zip(keys.iter().skip(1));
-    pairs.filter(|(a, b)| a.0 == b.0).map(|(a, b)| (a.1, b.1)).collect()
-}
-
-const BAD_INDENTATION: &str = "this line fits no column above it; indent it like its neighbours";
+pub(crate) const BAD_INDENTATION: &str = "this line fits no column above it; indent it like its neighbours";
 const MISSING_COLON: &str = "a key needs a colon and a blank behind it";
-const SECOND_DOCUMENT: &str = "a front matter is one document; take out what follows its end";

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use crate::diagnostic::Code;
 use crate::node::{Content, Entry, Node, Position, Type};
-use crate::yaml::block::MAX_KEY_CHARS;
-use crate::yaml::cursor::{Fault, Reader, is_flow_mark, is_space};
+use crate::yaml::cursor::{Fault, KEY_TOO_LONG, MAX_KEY_CHARS, Reader, is_flow_mark, is_space};
 use crate::yaml::plain::Surroundings;
 use crate::yaml::scalar::core_type;
 
@@ -231,5 +230,3 @@ impl<'a> Reader<'a> {
         self.fault(Code::BadFlow, message)
     }
 }
-
-pub(crate) const KEY_TOO_LONG: &str = "a key must end on its line and within 1,024 characters";
