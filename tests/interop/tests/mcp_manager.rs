@@ -1,5 +1,5 @@
 //! The manager with real MCP servers, all at once: six SDKs in four languages, five revisions, both eras.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests say what broke by panicking")]
+#![expect(clippy::unwrap_used, reason = "tests say what broke by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
