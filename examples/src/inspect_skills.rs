@@ -4,3 +4,4 @@ pub mod parse;
 pub mod place;
 pub mod scan;
 pub mod disclose;
+pub mod lint;

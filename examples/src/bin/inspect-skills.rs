@@ -6,6 +6,7 @@ use clap::Parser;
 use haversack_examples::inspect_skills::disclose::{
     self, CatalogueArguments, LoadArguments, ResourceArguments, SearchArguments,
 };
+use haversack_examples::inspect_skills::lint::{self, LintArguments};
 use haversack_examples::inspect_skills::parse::{self, ParseArguments};
 use haversack_examples::inspect_skills::scan::{self, ScanArguments};
 
@@ -25,6 +26,8 @@ enum Command {
     Resource(ResourceArguments),
     /// Searches names, descriptions and headings.
     Search(SearchArguments),
+    /// Lists every finding about every skill file; mends what is known to be mendable with --fix.
+    Lint(LintArguments),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => disclose::load(&arguments),
         Command::Resource(arguments) => disclose::resource(&arguments),
         Command::Search(arguments) => disclose::search(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

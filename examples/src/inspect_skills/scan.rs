@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use haversack_skills::document::{Document, ParseOptions};
+use haversack_skills::lint::check;
 use haversack_skills::{Registry, Skill};
 use serde_json::{Value, json};
 
@@ -61,9 +62,10 @@ fn skill(registry: &Registry, skill: &Skill) -> Value {
     // The registry keeps what decides; the file itself says the rest.
     let bytes = std::fs::read(skill.file()).unwrap_or_default();
     let document = Document::parse(&bytes, &ParseOptions::new());
-    let found = skill.problems().iter().chain(document.diagnostics());
+    let folder = skill.folder().file_name().map(|name| name.to_string_lossy().into_owned());
+    let checked = check(&document, folder.as_deref());
     let mut diagnostics: Vec<_> = Vec::new();
-    for one in found.map(diagnostic) {
+    for one in skill.problems().iter().chain(&checked).map(diagnostic) {
         if !diagnostics.contains(&one) {
             diagnostics.push(one);
         }

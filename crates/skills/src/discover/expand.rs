@@ -1,6 +1,7 @@
 //! From the host's list to single roots: up to the repository's root, down into a monorepo, through packages.
 
 use std::collections::{HashSet, VecDeque};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -207,19 +208,33 @@ impl Down<'_> {
         for entry in listing.entries.iter().filter(|entry| entry.kind == Kind::Folder) {
             let name = entry.name.to_string_lossy();
             let below = relative.join(&entry.name);
-            let skills = PROJECT_FOLDERS.iter().find(|path| path.split('/').next() == Some(name.as_ref()));
-            match skills {
-                // The project's own are in the list already.
-                Some(_) if depth == 0 => {}
-                Some(path) => {
-                    let label = relative.join(path).to_string_lossy().into_owned();
-                    let root = folder.join(path);
-                    self.places.push(place(self.project, self.repository.as_deref(), root, label));
-                }
-                None if name.starts_with('.') || matches!(name.as_ref(), "node_modules" | "target") => {}
-                None if rules.as_ref().is_some_and(|rules| rules.covers(&folder.join(&entry.name))) => {}
-                None if depth >= self.limits.depth => self.bound(Bound::Depth, self.limits.depth, &below),
-                None => waiting.push_back((below, depth + 1, rules.clone())),
+            if name.starts_with('.') || matches!(name.as_ref(), "node_modules" | "target") {
+                continue;
+            }
+            if rules.as_ref().is_some_and(|rules| rules.covers(&folder.join(&entry.name))) {
+                continue;
+            }
+            self.look_into(open, &entry.name, &below);
+            if depth >= self.limits.depth {
+                self.bound(Bound::Depth, self.limits.depth, &below);
+            } else {
+                waiting.push_back((below, depth + 1, rules.clone()));
+            }
+        }
+    }
+
+    /// Looks for skill folders in a sub-folder. That is done before it is listed itself, so that the many packages of a
+    /// monorepo are found even where the bound on folders comes before their turn.
+    fn look_into(&mut self, parent: &Folder, name: &OsStr, relative: &Path) {
+        let folder = self.project.path.join(relative);
+        let facts = parent.stat(Path::new(name), false).ok();
+        self.seen.push(Seen::file(folder.clone(), facts.map(|facts| facts.stamp)));
+        for path in PROJECT_FOLDERS {
+            let outer = Path::new(name).join(path.split('/').next().unwrap_or(path));
+            if parent.stat(&outer, true).is_ok_and(|facts| facts.kind == Kind::Folder) {
+                let label = relative.join(path).to_string_lossy().into_owned();
+                let place = place(self.project, self.repository.as_deref(), folder.join(path), label);
+                self.places.push(place);
             }
         }
     }

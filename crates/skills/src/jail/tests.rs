@@ -136,8 +136,10 @@ fn a_link_swapped_in_during_the_opening_does_not_lead_out() {
                 let _ = fs::rename(skill.join("swap"), skill.join("real"));
             }
         });
-        let mut inner = 0;
-        for _ in 0..20_000 {
+        // Until both have met often enough, however the system shares out its time.
+        let (mut inner, mut rounds) = (0, 0);
+        while inner < 100 || rounds < 20_000 {
+            rounds += 1;
             match text(&jail, "real/c.md") {
                 Ok(text) => {
                     assert_eq!(text, "inner");
@@ -148,6 +150,5 @@ fn a_link_swapped_in_during_the_opening_does_not_lead_out() {
             }
         }
         done.store(true, Ordering::Relaxed);
-        assert!(inner > 0, "the test never met the folder itself");
     });
 }

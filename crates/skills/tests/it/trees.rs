@@ -241,6 +241,13 @@ fn a_monorepo_is_searched_downwards_when_asked_for() {
     assert_eq!(names(&registry), ["one", "root", "three", "two"]);
     let few = Limits::default().with_folders(2);
     let registry = Registry::scan(&down, &few);
+    // Two folders are listed, and what lies in a sub-folder of these is found all the same.
+    assert_eq!(names(&registry), ["root"]);
+    let registry_of_packages = Registry::scan(
+        &Roots::new().with_project(tree.at("repo/packages")).without_parents().with_nested_projects(),
+        &Limits::default().with_folders(1),
+    );
+    assert_eq!(names(&registry_of_packages), ["one", "three", "two"]);
     assert!(registry.bounds_hit().any(|hit| hit.bound == Bound::Folders));
 }
 
