@@ -14,5 +14,6 @@ mod server;
 mod shared;
 mod corpus;
 mod calls;
+mod incremental;
 mod matrix;
 mod requests;
