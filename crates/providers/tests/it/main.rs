@@ -13,6 +13,7 @@ mod observe;
 mod server;
 mod shared;
 mod corpus;
+mod history;
 mod calls;
 mod incremental;
 mod matrix;
