@@ -116,8 +116,8 @@ pub(crate) struct ToolCallParams<'a> {
 
 impl RequestParams for ToolCallParams<'_> {
     fn write_members(&self, members: &mut Members<'_>) {
-        members.member("name", self.name);
-        members.member("arguments", self.arguments);
+        members.plain("name", self.name);
+        members.plain("arguments", self.arguments);
     }
 
     fn meta(&self) -> Option<&Object> {

@@ -1,11 +1,11 @@
 //! Typed requests: tool calls, resources, prompts, completion, logging and ping.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::call::{RoundParams, ToolCall, ToolCallParams};
 use crate::client::{Client, object};
-use crate::driver::ProgressQueue;
+use crate::driver::{ProgressQueue, now};
 use crate::error::Error;
 use crate::protocol::{
     Answer, AnswerError, Completion, Era, InputRequired, LogLevel, MAX_ROUNDS, Object, PromptResult,
@@ -88,7 +88,7 @@ impl Client {
     /// # Cancel safety
     /// Dropping the future cancels the request.
     pub async fn ping(&self) -> Result<Duration, Error> {
-        let asked = Instant::now();
+        let asked = now();
         if self.info().era == Era::Modern {
             let reason =
                 "this revision has no ping; any other request shows as well that the server is there";
@@ -96,7 +96,7 @@ impl Client {
             return Err(Error::NotSent { server, method, reason: reason.to_owned() });
         }
         self.request_object("ping", &Object::new()).await?;
-        Ok(asked.elapsed())
+        Ok(now().saturating_duration_since(asked))
     }
 
     /// Asks for ways to go on with a value that is being typed: of an argument of a prompt (`{"type": "ref/prompt",

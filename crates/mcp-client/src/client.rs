@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
 use crate::cache::ListCache;
-use crate::driver::{Connection, ProgressQueue, Waiter};
+use crate::driver::{Connection, ProgressQueue, Waiter, now};
 use crate::error::Error;
 use crate::events::Events;
 use crate::handlers::AskDesk;
 use crate::options::ClientOptions;
-use crate::process::{self, EndTimes, Exit, ServerCommand};
+use crate::process::{self, EndTimes, Exit, Keeper, ServerCommand};
 use crate::protocol::{
     Answer, AnswerError, ClientMachine, EraChoice, MachineCounts, Object, OpeningError, OpeningStep, Outcome,
     Refusal, RequestId, RequestParams, ServerInfo, Timing,
@@ -81,13 +80,13 @@ impl Client {
     /// # Cancel safety
     /// Dropping the future ends the process.
     pub async fn start(command: &ServerCommand, options: ClientOptions) -> Result<Self, Error> {
-        let ends = Instant::now().checked_add(options.config.start_timeout);
+        let ends = now().checked_add(options.config.start_timeout);
         match Self::start_once(command, options.clone()).await {
             Err((_, true)) => {
                 let mut options = options;
                 options.config.era = EraChoice::Legacy;
                 if let Some(ends) = ends {
-                    options.config.start_timeout = ends.saturating_duration_since(Instant::now());
+                    options.config.start_timeout = ends.saturating_duration_since(now());
                 }
                 Self::start_once(command, options).await.map_err(|(error, _)| error)
             }
@@ -102,13 +101,12 @@ impl Client {
             let program = command.program().to_string_lossy().into_owned();
             (Error::Spawn { server: label.clone(), program, source }, false)
         })?;
-        tokio::spawn(spawned.keeper.run());
         let transport = Transport {
             reader: Box::new(spawned.stdout),
             writer: Box::new(spawned.stdin),
             process: Some(spawned.process),
         };
-        Self::open(transport, options, label).await
+        Self::open(transport, Some(spawned.keeper), options, label).await
     }
 
     /// Connects to a server over any pair of streams.
@@ -125,11 +123,12 @@ impl Client {
     ) -> Result<Self, Error> {
         let label = options.label.clone().unwrap_or_else(|| "the server".to_owned());
         let transport = Transport { reader: Box::new(reader), writer: Box::new(writer), process: None };
-        Self::open(transport, options, label).await.map_err(|(error, _)| error)
+        Self::open(transport, None, options, label).await.map_err(|(error, _)| error)
     }
 
     async fn open(
         transport: Transport,
+        keeper: Option<Keeper>,
         options: ClientOptions,
         label: String,
     ) -> Result<Self, (Error, bool)> {
@@ -139,6 +138,10 @@ impl Client {
         let (connection, driver, opening) = Connection::new(machine, transport, options.max_line_bytes, asks);
         let mut unopened = Unopened(Some(&connection));
         tokio::spawn(driver.run());
+        if let Some(keeper) = keeper {
+            let connection = Arc::clone(&connection);
+            tokio::spawn(keeper.run(move || connection.process_ended()));
+        }
         connection.start();
         let opened = opening.await;
         unopened.0 = None;

@@ -34,8 +34,17 @@ const REST_PAUSE: Duration = Duration::from_millis(200);
 /// How many reads are made in a row before other tasks get a turn.
 const READS_IN_A_ROW: usize = 32;
 
+/// Up to this many requests at once are written by whoever makes them, which is fastest for one; more are sent together
+/// by the driver, which is fastest for all.
+const ALONE: usize = 2;
+
 /// The most that the buffer of bytes to be sent keeps allocated when it is empty.
 const IDLE_OUTGOING_BYTES: usize = 64 * 1024;
+
+/// The time, by the clock of the runtime: a test that moves that clock moves this one.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
 
 /// Whoever waits for an answer.
 #[derive(Debug)]
@@ -77,6 +86,10 @@ struct State {
     written: usize,
     /// The writer took no more: it is the driver's turn.
     blocked: bool,
+    /// Many requests are being made at once: the driver sends them together.
+    gathering: bool,
+    /// The process has ended.
+    process_ended: bool,
     /// Time for which the driver's alarm is set.
     alarm: Option<Instant>,
     driver: Option<Waker>,
@@ -106,6 +119,11 @@ impl State {
                     let Some(queue) = queue else { continue };
                     Delivery::Progress(queue, progress)
                 }
+                Output::Settled { tag, outcome } => {
+                    // Whoever does not wait any more has dropped its end.
+                    let _ = tag.outcome.send(outcome);
+                    continue;
+                }
                 output => Delivery::Output(output),
             });
         }
@@ -114,6 +132,7 @@ impl State {
     /// Writes what waits, as far as the writer takes it.
     fn flush(&mut self, cx: &mut Context<'_>) {
         self.blocked = false;
+        self.gathering = false;
         let outgoing = self.machine.outgoing();
         while let Some(rest) = outgoing.get(self.written..).filter(|rest| !rest.is_empty()) {
             let Some(writer) = &mut self.writer else { break };
@@ -138,7 +157,12 @@ impl State {
 
     /// Writes from outside the driver, and wakes the driver for what is left to it.
     fn flush_or_wake(&mut self) {
-        if !self.blocked {
+        if self.machine.in_flight() > ALONE {
+            if !self.blocked && !self.gathering {
+                self.gathering = true;
+                self.wake_driver();
+            }
+        } else if !self.blocked {
             self.flush(&mut Context::from_waker(Waker::noop()));
             if self.blocked || self.writer.is_none() {
                 self.wake_driver();
@@ -167,6 +191,8 @@ impl Connection {
                 writer: Some(transport.writer),
                 written: 0,
                 blocked: false,
+                gathering: false,
+                process_ended: false,
                 alarm: None,
                 driver: None,
                 opened: Some(opened),
@@ -184,6 +210,7 @@ impl Connection {
             lines: LineBuffer::new(max_line_bytes),
             alarm: Box::pin(tokio::time::sleep(Duration::ZERO)),
             outputs: VecDeque::new(),
+            gathered: false,
         };
         (connection, driver, opening)
     }
@@ -191,7 +218,7 @@ impl Connection {
     /// Opens the connection.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
-        state.machine.start(Instant::now());
+        state.machine.start(now());
         state.flush_or_wake();
     }
 
@@ -203,7 +230,7 @@ impl Connection {
         timing: Timing,
         waiter: Waiter,
     ) -> Result<RequestId, Refusal> {
-        let now = Instant::now();
+        let now = now();
         let mut state = self.lock();
         let id = state.machine.request(now, method, params, timing, waiter)?;
         state.flush_or_wake();
@@ -225,6 +252,13 @@ impl Connection {
         let result = action(&mut state.machine);
         state.flush_or_wake();
         result
+    }
+
+    /// The process has ended: what it has written is read, and no more is waited for.
+    pub(crate) fn process_ended(&self) {
+        let mut state = self.lock();
+        state.process_ended = true;
+        state.wake_driver();
     }
 
     /// Begins the end: everything that waits is settled, and the input of the server is closed.
@@ -303,79 +337,71 @@ pub(crate) struct Driver {
     lines: LineBuffer,
     alarm: Pin<Box<Sleep>>,
     outputs: VecDeque<Delivery>,
+    /// Whether those who make requests at the same time had their turn.
+    gathered: bool,
 }
 
 impl Driver {
     /// Runs until the connection has ended, and its process with it.
     pub(crate) async fn run(mut self) {
-        let process = self.connection.process.clone();
-        let process_ended = async {
-            match &process {
-                Some(process) => process.ended().await,
-                None => std::future::pending().await,
-            }
-        };
-        let mut process_ended = pin!(process_ended);
-        let mut has_ended = false;
-        let stop = std::future::poll_fn(|cx| {
-            if !has_ended && process_ended.as_mut().poll(cx).is_ready() {
-                has_ended = true;
-            }
-            match self.poll(cx) {
-                Poll::Pending if has_ended => Poll::Ready(Stop::ProcessEnded),
-                poll => poll,
-            }
-        })
-        .await;
+        let stop = std::future::poll_fn(|cx| self.poll(cx)).await;
         self.finish(stop).await;
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
-        if let Some(stop) = self.prepare(cx) {
-            return Poll::Ready(stop);
-        }
+        let process_ended = match self.prepare(cx) {
+            Ok(process_ended) => process_ended,
+            Err(stop) => return Poll::Ready(stop),
+        };
+        let mut came_last = None;
         for _ in 0..READS_IN_A_ROW {
             let target = self.lines.read_target();
             let read = pin!(self.reader.read_buf(target)).poll(cx);
             match read {
-                Poll::Pending => return self.keep_time(cx),
+                Poll::Pending if process_ended => return Poll::Ready(Stop::ProcessEnded),
+                Poll::Pending => return self.keep_time(cx, came_last.unwrap_or_else(now)),
                 Poll::Ready(Ok(0)) => return Poll::Ready(Stop::OutputEnded),
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Stop::Broken(format!("reading from it failed: {error}")));
                 }
                 Poll::Ready(Ok(_)) => {
-                    if let Some(stop) = self.take_lines(cx) {
+                    let came = now();
+                    came_last = Some(came);
+                    if let Some(stop) = self.take_lines(cx, came) {
                         return Poll::Ready(stop);
                     }
                 }
             }
         }
         cx.waker().wake_by_ref();
-        self.keep_time(cx)
+        self.keep_time(cx, came_last.unwrap_or_else(now))
     }
 
-    /// Leaves the driver's waker, and writes what could not be written before.
-    fn prepare(&self, cx: &mut Context<'_>) -> Option<Stop> {
+    /// Leaves the driver's waker, and writes what is left to the driver. Tells whether the process has ended.
+    fn prepare(&mut self, cx: &mut Context<'_>) -> Result<bool, Stop> {
         let mut state = self.connection.lock();
         if state.closing {
-            return Some(Stop::Closed);
+            return Err(Stop::Closed);
         }
         match &mut state.driver {
             Some(driver) => driver.clone_from(cx.waker()),
             driver => *driver = Some(cx.waker().clone()),
         }
-        if state.blocked {
+        if state.gathering && !std::mem::replace(&mut self.gathered, true) {
+            // After whoever else is about to make a request.
+            let _ = pin!(tokio::task::yield_now()).poll(cx);
+        } else if state.blocked || state.gathering {
+            self.gathered = false;
             state.flush(cx);
         }
         if state.writer.is_none() {
-            return Some(Stop::Broken("it does not read what is sent to it any more".to_owned()));
+            return Err(Stop::Broken("it does not read what is sent to it any more".to_owned()));
         }
-        None
+        Ok(state.process_ended)
     }
 
     /// Hands the lines that were read to the machine, and what comes of it to those who wait.
-    fn take_lines(&mut self, cx: &mut Context<'_>) -> Option<Stop> {
-        let now = Instant::now();
+    fn take_lines(&mut self, cx: &mut Context<'_>, now: Instant) -> Option<Stop> {
         let mut state = self.connection.lock();
         while let Some(line) = self.lines.next_line() {
             state.machine.handle_line(now, line);
@@ -389,12 +415,12 @@ impl Driver {
     }
 
     /// Does what is due, and sets the alarm.
-    fn keep_time(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
+    fn keep_time(&mut self, cx: &mut Context<'_>, mut now: Instant) -> Poll<Stop> {
         loop {
             let mut state = self.connection.lock();
             let due = state.machine.poll_timeout();
-            if due.is_some_and(|due| due <= Instant::now()) {
-                state.machine.handle_timeout(Instant::now());
+            if due.is_some_and(|due| due <= now) {
+                state.machine.handle_timeout(now);
                 if !state.blocked {
                     state.flush(cx);
                 }
@@ -415,6 +441,7 @@ impl Driver {
             if self.alarm.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
+            now = self::now();
         }
     }
 
@@ -431,11 +458,7 @@ impl Driver {
             };
             match output {
                 // Taken care of above.
-                Output::Progress { .. } => {}
-                Output::Settled { tag, outcome } => {
-                    // Whoever does not wait any more has dropped its end.
-                    let _ = tag.outcome.send(outcome);
-                }
+                Output::Progress { .. } | Output::Settled { .. } => {}
                 Output::Acknowledged { id } => self.connection.acknowledge(id),
                 Output::Notice(notice) => self.connection.events.push(Event::Notice(notice)),
                 Output::Asked { id, method, params } => {
@@ -495,7 +518,7 @@ impl Driver {
         if matches!(stop, Stop::ProcessEnded) {
             let rest = async {
                 while let Ok(1..) = self.reader.read_buf(self.lines.read_target()).await {
-                    let more = std::future::poll_fn(|cx| Poll::Ready(self.take_lines(cx))).await;
+                    let more = std::future::poll_fn(|cx| Poll::Ready(self.take_lines(cx, now()))).await;
                     if more.is_some() {
                         break;
                     }
@@ -503,7 +526,7 @@ impl Driver {
             };
             let _ = tokio::time::timeout(REST_PAUSE, rest).await;
         }
-        let now = Instant::now();
+        let now = now();
         let mut state = self.connection.lock();
         if let Some(Line::Text(text)) = self.lines.finish()
             && serde_json::from_slice::<IgnoredAny>(text.as_bytes()).is_ok()

@@ -1,10 +1,11 @@
 //! Lists: tools, resources, templates and prompts, all pages of them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::client::Client;
+use crate::driver::now;
 use crate::error::Error;
 use crate::protocol::{
     AnswerError, Era, Item, ListKind, Listing, Object, Page, PageSeed, Paging, Problem, ProblemCode,
@@ -73,7 +74,7 @@ impl Client {
             return Ok(listing);
         }
         let version = self.connection().with_machine(|machine| machine.list_version(kind));
-        if let Some(kept) = self.cache().get(Instant::now(), method, version) {
+        if let Some(kept) = self.cache().get(now(), method, version) {
             return Ok(kept);
         }
         let mut paging = Paging::new(self.options().list_limits);
@@ -96,7 +97,7 @@ impl Client {
         }
         let listing = paging.finish();
         if !time_to_live.is_zero() {
-            self.cache().put(Instant::now(), method, version, time_to_live, listing.clone());
+            self.cache().put(now(), method, version, time_to_live, listing.clone());
         }
         Ok(listing)
     }

@@ -11,4 +11,4 @@ mod child;
 pub use command::ServerCommand;
 pub use exit::{Exit, ExitHow, ExitStatus};
 
-pub(crate) use child::{EndTimes, Process, spawn};
+pub(crate) use child::{EndTimes, Keeper, Process, spawn};

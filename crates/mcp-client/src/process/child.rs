@@ -150,13 +150,14 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs until the process has ended.
-    pub(crate) async fn run(mut self) {
+    /// Runs until the process has ended, and then tells so.
+    pub(crate) async fn run(mut self, ended: impl FnOnce()) {
         let status = self.wait().await;
         self.end_group().await;
         self.read_last_words().await;
         let exit = Exit::new(self.how, status.map(ExitStatus::of));
         self.process.shared.exit.send_replace(Some(exit));
+        ended();
     }
 
     async fn wait(&mut self) -> Option<std::process::ExitStatus> {

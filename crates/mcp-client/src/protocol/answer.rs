@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
@@ -16,6 +17,8 @@ use super::schema::{Item, Page, read_page};
 #[derive(Clone, Debug)]
 pub struct Answer {
     line: Vec<u8>,
+    /// Where the result is, if nothing but the envelope stands around it.
+    result: Option<Range<usize>>,
 }
 
 /// Why an answer holds no result.
@@ -38,8 +41,8 @@ impl fmt::Display for AnswerError {
 }
 
 impl Answer {
-    pub(crate) fn new(line: Vec<u8>) -> Self {
-        Self { line }
+    pub(crate) fn new(line: Vec<u8>, result: Option<Range<usize>>) -> Self {
+        Self { line, result }
     }
 
     /// The line as it came.
@@ -63,6 +66,9 @@ impl Answer {
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
+        if let Some(result) = self.read_in_place(seed()) {
+            return Ok(result);
+        }
         let read = match read_line(&self.line, seed()) {
             Ok(read) => read,
             // Broken text costs a few characters and not the answer.
@@ -76,6 +82,19 @@ impl Answer {
             (_, Some(error)) => Err(AnswerError::Rpc(RpcError::from_value(error))),
             (None, None) => Err(AnswerError::Invalid("it has neither a result nor an error".to_owned())),
         }
+    }
+
+    /// Reads the result where it is known to stand. `None` if it does not stand there alone: then the whole line wants
+    /// reading, and gives the reason if there is one.
+    fn read_in_place<'de, S: DeserializeSeed<'de>>(&'de self, seed: S) -> Option<S::Value> {
+        let text = std::str::from_utf8(self.line.get(self.result.clone()?)?).ok()?;
+        if !self.line.ends_with(b"}") {
+            return None;
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let result = seed.deserialize(&mut deserializer).ok()?;
+        deserializer.end().ok()?;
+        Some(result)
     }
 }
 
@@ -93,10 +112,19 @@ fn read_line<'de, S: DeserializeSeed<'de>>(
     line: &'de [u8],
     seed: S,
 ) -> Result<(Option<S::Value>, Option<Value>), serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(line);
-    let read = deserializer.deserialize_map(AnswerVisitor(seed))?;
-    deserializer.end()?;
-    Ok(read)
+    fn read<'de, R: serde_json::de::Read<'de>, S: DeserializeSeed<'de>>(
+        mut deserializer: serde_json::Deserializer<R>,
+        seed: S,
+    ) -> Result<(Option<S::Value>, Option<Value>), serde_json::Error> {
+        let read = deserializer.deserialize_map(AnswerVisitor(seed))?;
+        deserializer.end()?;
+        Ok(read)
+    }
+    // Text checked as a whole costs less than text checked string by string.
+    match std::str::from_utf8(line) {
+        Ok(text) => read(serde_json::Deserializer::from_str(text), seed),
+        Err(_) => read(serde_json::Deserializer::from_slice(line), seed),
+    }
 }
 
 struct AnswerVisitor<S>(S);
@@ -192,8 +220,36 @@ mod tests {
     use super::super::schema::{Content, ToolInfo, ToolResult, ToolResultSeed};
     use super::*;
 
+    fn answer(line: &[u8]) -> Answer {
+        let result = super::super::message::answered_id(line).and_then(|(_, result)| result);
+        Answer::new(line.to_vec(), result)
+    }
+
+    #[test]
+    fn what_stands_beside_a_result_does_not_matter() {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":"x"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":"x"},"more":[1]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":"x"},"error":null}"#,
+            r#"{"result":{"content":"x"},"jsonrpc":"2.0","id":1}"#,
+            r#"{"result":{"content":"x"},"more":{},"jsonrpc":"2.0","id":1}"#,
+            r#"{"id":1,"result":{"content":"x"}}"#,
+        ] {
+            assert_eq!(call(line).unwrap().text(), "x", "{line}");
+        }
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":"x"}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":"x"},}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{}]"#,
+        ] {
+            assert!(matches!(call(line), Err(AnswerError::Invalid(_))), "{line}");
+        }
+    }
+
     fn call(line: &str) -> Result<ToolResult, AnswerError> {
-        Answer::new(line.as_bytes().to_vec()).read(|| ToolResultSeed)
+        answer(line.as_bytes()).read(|| ToolResultSeed)
     }
 
     fn call_result(result: &str) -> ToolResult {
@@ -290,7 +346,7 @@ mod tests {
             call(r#"{"id":1,"result":{"content":[{"type":"text","text":"\ud800 \u0000 end"}]}}"#).unwrap();
         assert_eq!(result.text(), "\u{fffd} \u{0} end");
         let line = b"{\"id\":1,\"result\":{\"content\":\"a\xffb\"}}".to_vec();
-        let result = Answer::new(line).read(|| ToolResultSeed).unwrap();
+        let result = answer(&line).read(|| ToolResultSeed).unwrap();
         assert_eq!(result.text(), "a\u{fffd}b");
     }
 
@@ -304,7 +360,7 @@ mod tests {
 
     fn page(result: &str) -> Result<(Page<ToolInfo>, Object), AnswerError> {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-        Answer::new(line.into_bytes()).read(|| PageSeed::new(&["tools", "nextCursor"], 0))
+        answer(line.as_bytes()).read(|| PageSeed::new(&["tools", "nextCursor"], 0))
     }
 
     #[test]

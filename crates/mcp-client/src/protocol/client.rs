@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use super::line::{Line, LineText};
 use super::message::{self, AnswerId, Incoming, PeerId, RequestId, RpcError, code};
 use super::notice::{ListKind, Notice, Progress, bounded, excerpt};
 use super::opening::{Next, Opening, OpeningError, OpeningStep};
-use super::outgoing::{self, RequestParams};
+use super::outgoing::{self, Id, RequestParams};
 use super::pending::{Entry, PendingTable, Reported, Timing, earlier};
 use super::revision::{Era, EraChoice, Revision};
 use super::schema::{ClientInfo, LogLevel, Problem, ProblemCode, ServerInfo};
@@ -405,7 +406,7 @@ impl<T> ClientMachine<T> {
         let method = method.into();
         let id = self.pending.next_id();
         let token = timing.limit.map(|_| id.get());
-        outgoing::request(&mut self.outgoing, &id, &method, &self.metadata, token, params)
+        outgoing::request(&mut self.outgoing, Id::Number(id.get()), &method, &self.metadata, token, params)
             .map_err(Refusal::Unwritable)?;
         self.pending.insert(now, id, method, timing, tag);
         Ok(id)
@@ -513,8 +514,8 @@ impl<T> ClientMachine<T> {
             Next::Discover => {
                 let id = OpeningId(self.pending.next_id().get());
                 let metadata = self.modern_metadata(Revision::NEWEST_MODERN);
-                let quoted = format!("\"{}\"", id.as_text());
-                self.send_opening(&quoted, OpeningStep::Discover, &metadata, &Object::new());
+                let text = id.as_text();
+                self.send_opening(Id::Text(&text), OpeningStep::Discover, &metadata, &Object::new());
                 let deadline = after(now, self.config.probe_timeout).min(ends);
                 self.phase = Phase::Opening { step: OpeningStep::Discover, id, deadline, ends };
             }
@@ -526,13 +527,13 @@ impl<T> ClientMachine<T> {
                     "clientInfo": self.config.client.to_value(),
                 });
                 let params = params.as_object().cloned().unwrap_or_default();
-                self.send_opening(&id.0, OpeningStep::Initialize, "", &params);
+                self.send_opening(Id::Number(id.0), OpeningStep::Initialize, "", &params);
                 self.phase = Phase::Opening { step: OpeningStep::Initialize, id, deadline: ends, ends };
             }
         }
     }
 
-    fn send_opening(&mut self, id: &dyn fmt::Display, step: OpeningStep, metadata: &str, params: &Object) {
+    fn send_opening(&mut self, id: Id<'_>, step: OpeningStep, metadata: &str, params: &Object) {
         // Values made of text and objects of values can always be written.
         let _ = outgoing::request(&mut self.outgoing, id, step.as_str(), metadata, None, params);
     }
@@ -574,7 +575,7 @@ impl<T> ClientMachine<T> {
             return;
         }
         match message::parse(raw.as_bytes()) {
-            Ok(Incoming::Answer { id }) => self.handle_answer(now, &id, raw),
+            Ok(Incoming::Answer { id, result }) => self.handle_answer(now, &id, result, raw),
             Ok(Incoming::Call { id: Some(id), method, params }) => {
                 let params = object_of(params.map(|params| params.get()));
                 self.handle_request(id, &method, params);
@@ -609,11 +610,11 @@ impl<T> ClientMachine<T> {
         Some(())
     }
 
-    fn handle_answer(&mut self, now: Instant, id: &AnswerId, raw: Raw<'_>) {
+    fn handle_answer(&mut self, now: Instant, id: &AnswerId, result: Option<Range<usize>>, raw: Raw<'_>) {
         match id {
             AnswerId::Exact(id) | AnswerId::Loose(id) => {
                 if let Some(entry) = self.pending.settle(*id) {
-                    let outcome = Outcome::Answered(Answer::new(raw.into_vec()));
+                    let outcome = Outcome::Answered(Answer::new(raw.into_vec(), result));
                     self.outputs.push_back(Output::Settled { tag: entry.tag, outcome });
                     return;
                 }
@@ -626,10 +627,10 @@ impl<T> ClientMachine<T> {
                 let opening = matches!(self.phase, Phase::Opening { step: OpeningStep::Discover, .. });
                 // An old server that could not even read the question: an answer to nothing else is due.
                 if opening {
-                    self.settle_opening(now, &Answer::new(raw.into_vec()));
+                    self.settle_opening(now, &Answer::new(raw.into_vec(), result));
                     return;
                 }
-                let error = Answer::new(raw.into_vec()).result().err();
+                let error = Answer::new(raw.into_vec(), result).result().err();
                 let said = error.map_or_else(String::new, |error| format!(": {error}"));
                 let message = format!("the server says that it could not read a message of ours{said}");
                 self.problem(ProblemCode::PeerCouldNotRead, message);
@@ -638,7 +639,7 @@ impl<T> ClientMachine<T> {
             AnswerId::Foreign => {}
         }
         if let Some(which) = self.opening_id(id, raw.as_bytes()) {
-            let answer = Answer::new(raw.into_vec());
+            let answer = Answer::new(raw.into_vec(), result);
             match which {
                 WhichOpening::Current => self.settle_opening(now, &answer),
                 WhichOpening::GivenUp => self.opening.discovered_late(answer.result()),
@@ -823,7 +824,7 @@ impl<T> ClientMachine<T> {
     }
 
     fn handle_too_long(&mut self, head: &[u8], limit: usize) {
-        let entry = message::answered_id(head).and_then(|id| self.pending.settle(id));
+        let entry = message::answered_id(head).and_then(|(id, _)| self.pending.settle(id));
         if let Some(entry) = entry {
             self.outputs.push_back(Output::Settled { tag: entry.tag, outcome: Outcome::TooLong { limit } });
         } else {

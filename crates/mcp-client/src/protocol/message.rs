@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -152,8 +153,9 @@ fn whole_number(value: &Value) -> Option<i64> {
 pub(crate) enum Incoming<'a> {
     /// A request or a notification.
     Call { id: Option<PeerId>, method: Cow<'a, str>, params: Option<&'a RawValue> },
-    /// An answer; whether it carries a result or an error is read by whoever waits for it.
-    Answer { id: AnswerId },
+    /// An answer; whether it carries a result or an error is read by whoever waits for it. Where the result stands in
+    /// the line is known if that could be seen without reading all of it.
+    Answer { id: AnswerId, result: Option<Range<usize>> },
     /// A JSON-RPC batch, cut at [`MAX_BATCH_MEMBERS`], and how many there were.
     Batch { members: Vec<&'a RawValue>, in_all: usize },
 }
@@ -190,8 +192,8 @@ impl AnswerId {
 
 /// Reads one line. The error says why it is no message.
 pub(crate) fn parse(line: &[u8]) -> Result<Incoming<'_>, Noise> {
-    if let Some(id) = answered_id(line) {
-        return Ok(Incoming::Answer { id: AnswerId::Exact(id) });
+    if let Some((id, result)) = answered_id(line) {
+        return Ok(Incoming::Answer { id: AnswerId::Exact(id), result });
     }
     let mut deserializer = serde_json::Deserializer::from_slice(line);
     let shape = deserializer.deserialize_any(ShapeVisitor).map_err(|_| Noise::NotJson)?;
@@ -210,30 +212,37 @@ pub(crate) enum Noise {
     NotAMessage,
 }
 
-/// The id of an answer, read from the two ends of the line only, where nearly every server puts it.
+/// The id of an answer, read from the two ends of the line only, where nearly every server puts it; and where its result
+/// stands, if nothing else stands beside it.
 ///
 /// A line that begins or ends like this and is valid JSON is an answer to that id (a quote cannot stand inside a JSON
 /// string unescaped, so neither pattern can be part of one). If it turns out not to be valid JSON, the one call that
 /// waits for it fails at once, instead of running into its timeout.
-pub(crate) fn answered_id(line: &[u8]) -> Option<u64> {
+pub(crate) fn answered_id(line: &[u8]) -> Option<(u64, Option<Range<usize>>)> {
+    const RESULT: &[u8] = b",\"result\":";
+    const FIRST: &[u8] = b"{\"result\":";
     if let Some(rest) = line.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":") {
         let (id, rest) = leading_number(rest)?;
-        let answers = rest.starts_with(b",\"result\":") || rest.starts_with(b",\"error\":");
-        return answers.then_some(id);
+        if let Some(result) = rest.strip_prefix(RESULT) {
+            return Some((id, Some(line.len() - result.len()..line.len().saturating_sub(1))));
+        }
+        return rest.starts_with(b",\"error\":").then_some((id, None));
     }
-    if line.starts_with(b"{\"result\":") {
+    if line.starts_with(FIRST) {
         // The longest number has 20 digits, and the pattern before it 22 bytes.
         const TAIL: usize = 48;
         const PATTERN: &[u8] = b",\"jsonrpc\":\"2.0\",\"id\":";
-        let tail = line.get(line.len().saturating_sub(TAIL)..)?.strip_suffix(b"}")?;
+        let before = line.len().saturating_sub(TAIL);
+        let tail = line.get(before..)?.strip_suffix(b"}")?;
         let at = memchr::memmem::rfind(tail, PATTERN)?;
         let (id, rest) = leading_number(tail.get(at + PATTERN.len()..)?)?;
-        return rest.is_empty().then_some(id);
+        return rest.is_empty().then_some((id, Some(FIRST.len()..before + at)));
     }
-    // The looser writing of a few serialisers, for lines that are not valid JSON or were cut at the limit.
+    // The looser writing of a few serialisers.
     if let Some(rest) = line.strip_prefix(b"{\"jsonrpc\": \"2.0\", \"id\": ") {
         let (id, rest) = leading_number(rest)?;
-        return (rest.starts_with(b", \"result\":") || rest.starts_with(b", \"error\":")).then_some(id);
+        let answers = rest.starts_with(b", \"result\":") || rest.starts_with(b", \"error\":");
+        return answers.then_some((id, None));
     }
     None
 }
@@ -256,8 +265,8 @@ impl<'a> Envelope<'a> {
     fn into_incoming(self) -> Result<Incoming<'a>, Noise> {
         let Some(method) = self.method else {
             return match self.id {
-                Some(id) => Ok(Incoming::Answer { id: AnswerId::from_json(id.get()) }),
-                None if self.answers => Ok(Incoming::Answer { id: AnswerId::Null }),
+                Some(id) => Ok(Incoming::Answer { id: AnswerId::from_json(id.get()), result: None }),
+                None if self.answers => Ok(Incoming::Answer { id: AnswerId::Null, result: None }),
                 None => Err(Noise::NotAMessage),
             };
         };

@@ -1,7 +1,5 @@
 //! Writing messages: each is one line, appended whole to the bytes that wait to be sent.
 
-use std::io::Write as _;
-
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,6 +51,17 @@ impl<'a> Members<'a> {
         Self { out, is_empty: true, failure: None }
     }
 
+    /// Writes a member whose key needs no escaping: plain letters.
+    pub(crate) fn plain<V: Serialize + ?Sized>(&mut self, key: &'static str, value: &V) {
+        if !std::mem::replace(&mut self.is_empty, false) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.value(value);
+    }
+
     /// Writes one member.
     pub fn member<V: Serialize + ?Sized>(&mut self, key: &str, value: &V) {
         self.key(key);
@@ -83,20 +92,53 @@ impl<'a> Members<'a> {
     }
 }
 
+/// The id of a request of ours.
+#[derive(Clone, Copy)]
+pub(crate) enum Id<'a> {
+    Number(u64),
+    Text(&'a str),
+}
+
+/// Appends a number in decimal, without the machinery of formatting.
+fn number(out: &mut Vec<u8>, number: u64) {
+    let start = out.len();
+    let mut rest = number;
+    loop {
+        // A digit fits into a byte.
+        out.push(b'0' + u8::try_from(rest % 10).unwrap_or_default());
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
+    }
+}
+
 /// Appends a request; the metadata is written as it stands, followed by the progress token if there is one.
 pub(crate) fn request(
     out: &mut Vec<u8>,
-    id: &dyn std::fmt::Display,
+    id: Id<'_>,
     method: &str,
     metadata: &str,
     progress_token: Option<u64>,
     params: &(impl RequestParams + ?Sized),
 ) -> Result<(), serde_json::Error> {
     let before = out.len();
-    // Writing into memory does not fail.
-    let _ = write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":");
-    let mut head = Members::new(out);
-    head.value(method);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    match id {
+        Id::Number(id) => number(out, id),
+        Id::Text(id) => Members::new(out).value(id),
+    }
+    out.extend_from_slice(b",\"method\":");
+    if method.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'/') {
+        out.push(b'"');
+        out.extend_from_slice(method.as_bytes());
+        out.push(b'"');
+    } else {
+        Members::new(out).value(method);
+    }
     out.extend_from_slice(b",\"params\":{");
     let mut members = Members::new(out);
     let meta = params.meta();
@@ -106,7 +148,7 @@ pub(crate) fn request(
         inner.raw(metadata);
         if let Some(token) = progress_token {
             inner.raw("\"progressToken\":");
-            let _ = write!(inner.out, "{token}");
+            number(inner.out, token);
         }
         for (key, value) in meta.into_iter().flatten() {
             // What the protocol itself says cannot be overruled.
@@ -161,7 +203,7 @@ mod tests {
 
     fn written(metadata: &str, token: Option<u64>, params: &Value) -> String {
         let mut out = Vec::new();
-        request(&mut out, &7, "a/b", metadata, token, params.as_object().unwrap()).unwrap();
+        request(&mut out, Id::Number(7), "a/b", metadata, token, params.as_object().unwrap()).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -191,6 +233,19 @@ mod tests {
         for (metadata, token, params, wanted) in table {
             assert_eq!(written(metadata, token, &params), format!("{wanted}\n"));
         }
+    }
+
+    #[test]
+    fn numbers_and_methods_are_written_as_json_writes_them() {
+        for value in [0, 7, 10, 1234567890, u64::MAX] {
+            let mut out = Vec::new();
+            number(&mut out, value);
+            assert_eq!(String::from_utf8(out).unwrap(), value.to_string());
+        }
+        let mut out = Vec::new();
+        request(&mut out, Id::Text("d\"1"), "x/\"y", "", None, &()).unwrap();
+        let wanted = "{\"jsonrpc\":\"2.0\",\"id\":\"d\\\"1\",\"method\":\"x/\\\"y\",\"params\":{}}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
     }
 
     #[test]

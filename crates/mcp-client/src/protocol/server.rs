@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::json::Object;
 use super::message::{self, Incoming, PeerId, RpcError, code};
-use super::outgoing;
+use super::outgoing::{self, Id};
 use super::revision::{Era, Revision};
 
 /// What a [`ServerMachine`] has to say.
@@ -142,7 +142,7 @@ impl ServerMachine {
     pub fn ask(&mut self, method: &str, params: &Object) -> u64 {
         self.last_ask += 1;
         // Values can always be written.
-        let _ = outgoing::request(&mut self.outgoing, &self.last_ask, method, "", None, params);
+        let _ = outgoing::request(&mut self.outgoing, Id::Number(self.last_ask), method, "", None, params);
         self.last_ask
     }
 

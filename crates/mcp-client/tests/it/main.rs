@@ -10,6 +10,7 @@
 mod cmd_model;
 mod configuration;
 mod consent;
+mod ending;
 mod expansion;
 mod managing;
 mod faulty;

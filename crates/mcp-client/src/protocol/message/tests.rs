@@ -4,7 +4,7 @@ fn kind(line: &str) -> String {
     match parse(line.as_bytes()) {
         Ok(Incoming::Call { id: Some(id), method, .. }) => format!("request {} {method}", id.as_json()),
         Ok(Incoming::Call { id: None, method, .. }) => format!("notification {method}"),
-        Ok(Incoming::Answer { id }) => format!("answer {id:?}"),
+        Ok(Incoming::Answer { id, .. }) => format!("answer {id:?}"),
         Ok(Incoming::Batch { members, in_all }) => format!("batch {} of {in_all}", members.len()),
         Err(noise) => format!("{noise:?}"),
     }
@@ -57,7 +57,12 @@ fn the_id_at_either_end_of_a_line_is_the_one_that_a_full_parse_finds() {
     ];
     for line in lines {
         let value: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(answered_id(line.as_bytes()), value["id"].as_u64(), "{line}");
+        let (id, result) = answered_id(line.as_bytes()).unwrap();
+        assert_eq!(Some(id), value["id"].as_u64(), "{line}");
+        if let Some(result) = result {
+            let result: Value = serde_json::from_slice(&line.as_bytes()[result]).unwrap();
+            assert_eq!(result, value["result"], "{line}");
+        }
     }
     for line in [
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
