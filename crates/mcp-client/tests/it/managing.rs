@@ -350,6 +350,24 @@ async fn a_server_that_crashes_again_and_again_is_not_started_again_and_again() 
 }
 
 #[tokio::test]
+async fn a_server_that_dies_right_after_it_is_ready_does_not_make_a_loop() {
+    let clock = Arc::new(HandClock::default());
+    let mut bench = Bench::with(options().with_clock(clock));
+    let log = bench.log();
+    bench.want(&json!({"a": small(&["--log", &log, "--die-after-init"])}));
+    for _ in 0..2 {
+        bench.manager.ensure_started().await;
+        while !matches!(bench.events.next().await.unwrap(), ManagerEvent::Exited { .. }) {}
+    }
+    for _ in 0..3 {
+        bench.manager.ensure_started().await;
+    }
+    assert_eq!(bench.logged().iter().filter(|line| *line == "start").count(), 2);
+    assert!(bench.manager.client("a").is_none());
+    bench.manager.close().await;
+}
+
+#[tokio::test]
 async fn the_era_is_remembered_so_that_a_silent_server_is_probed_once() {
     let bench = Bench::new();
     let log = bench.log();
