@@ -14,6 +14,7 @@ mod server;
 mod shared;
 mod corpus;
 mod history;
+mod quirks;
 mod calls;
 mod incremental;
 mod matrix;

@@ -1,0 +1,232 @@
+//! What servers that imitate Chat Completions really send, one quirk a line: the stream, and what has to come of it.
+
+use haversack_agent_core::model::{Model, ModelErrorKind, ModelRequest};
+use haversack_agent_core::tool::ToolSpec;
+use haversack_providers::{OpenAiChat, Profile};
+use serde_json::{Value, json};
+
+use crate::memory::{Memory, Reply};
+use crate::observe::{Outcome, call, hello, shape};
+
+/// A stream of these chunks.
+fn stream(chunks: &[Value]) -> String {
+    chunks
+        .iter()
+        .map(|chunk| format!("data: {}\n\n", chunk.as_str().map_or_else(|| chunk.to_string(), str::to_owned)))
+        .collect()
+}
+
+fn delta(delta: Value) -> Value {
+    json!({"choices": [{"index": 0, "delta": delta}]})
+}
+
+fn calls(calls: Value) -> Value {
+    delta(json!({"tool_calls": calls}))
+}
+
+fn end(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+fn done() -> Value {
+    "[DONE]".into()
+}
+
+async fn read(body: &str) -> Outcome {
+    let memory = Memory::new([Reply::new(200, body)]);
+    call(&OpenAiChat::new(memory, "http://in.memory/v1", "m"), hello()).await
+}
+
+fn names_and_arguments(outcome: &Outcome) -> Vec<(String, Value)> {
+    let shape = shape("openai_chat", outcome);
+    let calls = shape["tool_calls"].as_array().unwrap();
+    calls.iter().map(|call| (call["name"].as_str().unwrap().to_owned(), call["arguments"].clone())).collect()
+}
+
+#[tokio::test]
+async fn tool_calls_come_together_however_servers_cut_and_number_them() {
+    let a = |arguments: Value| ("a".to_owned(), arguments);
+    let b = |arguments: Value| ("b".to_owned(), arguments);
+    let f = |name: &str, arguments: &str| json!({"name": name, "arguments": arguments});
+    for (quirk, chunks, expected) in [
+        (
+            "no index: a new id begins a call, nothing new goes on",
+            vec![
+                calls(json!([{"id": "1", "function": f("a", "{\"x\"")}])),
+                calls(json!([{"function": {"arguments": ":1}"}}])),
+                calls(json!([{"id": "2", "function": f("b", "{}")}])),
+            ],
+            vec![a(json!({"x": 1})), b(json!({}))],
+        ),
+        (
+            "all with index 0",
+            vec![
+                calls(json!([{"index": 0, "id": "1", "function": f("a", "{}")}])),
+                calls(json!([{"index": 0, "id": "2", "function": f("b", "{}")}])),
+            ],
+            vec![a(json!({})), b(json!({}))],
+        ),
+        (
+            "all with index 0 and no ids",
+            vec![
+                calls(json!([{"index": 0, "function": f("a", "{}")}])),
+                calls(json!([{"index": 0, "function": f("b", "{}")}])),
+            ],
+            vec![a(json!({})), b(json!({}))],
+        ),
+        (
+            "several in one chunk",
+            vec![calls(
+                json!([{"index": 0, "id": "1", "function": f("a", "{}")}, {"index": 1, "id": "2", "function": f("b", "{}")}]),
+            )],
+            vec![a(json!({})), b(json!({}))],
+        ),
+        (
+            "arguments as an object, and as nothing at all",
+            vec![calls(
+                json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": {"x": 1}}}, {"index": 1, "id": "2", "function": {"name": "b"}}]),
+            )],
+            vec![a(json!({"x": 1})), b(json!({}))],
+        ),
+        (
+            "id and name repeated, empty or null later",
+            vec![
+                calls(json!([{"index": 0, "id": "1", "function": f("a", "{")}])),
+                calls(json!([{"index": 0, "id": "", "function": {"name": "", "arguments": "\"x\":1"}}])),
+                calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": ""}}])),
+                calls(json!([{"index": 0, "id": null, "function": {"name": null, "arguments": "}"}}])),
+            ],
+            vec![a(json!({"x": 1}))],
+        ),
+        (
+            "arguments before the name",
+            vec![
+                calls(json!([{"index": 0, "function": {"arguments": "{\"x\":"}}])),
+                calls(json!([{"index": 0, "id": "1", "function": f("a", "1}")}])),
+            ],
+            vec![a(json!({"x": 1}))],
+        ),
+        (
+            "halves of a surrogate pair in two pieces",
+            vec![
+                calls(json!([{"index": 0, "id": "1", "function": f("a", "{\"x\":\"\\ud83c")}])),
+                calls(json!([{"index": 0, "function": {"arguments": "\\udf27\"}"}}])),
+            ],
+            vec![a(json!({"x": "🌧"}))],
+        ),
+    ] {
+        for reason in ["tool_calls", "stop", "eos"] {
+            let body = stream(&[&chunks[..], &[end(reason), done()]].concat());
+            let outcome = read(&body).await;
+            assert_eq!(names_and_arguments(&outcome), expected, "{quirk}");
+            assert_eq!(shape("openai_chat", &outcome)["stop"], "tool_use", "{quirk}, {reason}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_ends_when_and_only_when_it_says_so() {
+    let text = || delta(json!({"content": "a"}));
+    let half = || calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{\"x\""}}]));
+    let bare = || calls(json!([{"index": 0, "id": "1", "function": {"name": "a"}}]));
+    for (quirk, chunks, stop) in [
+        ("no end mark after a finish", vec![text(), end("stop")], Some("end")),
+        ("no finish before an end mark", vec![text(), done()], Some("end")),
+        ("neither", vec![text()], None),
+        ("a half call and an end mark", vec![half(), done()], None),
+        ("a name and an end mark", vec![bare(), done()], None),
+        ("a half call at the limit", vec![half(), end("length"), done()], Some("max_tokens")),
+        (
+            "a second finish that knows less",
+            vec![text(), end("length"), end("stop"), done()],
+            Some("max_tokens"),
+        ),
+        ("a finish that is empty", vec![text(), end(""), end("stop"), done()], Some("end")),
+        ("a finish nobody knows", vec![text(), end("eos"), done()], Some("other")),
+        ("nothing at all", vec![], None),
+        ("something after the end mark", vec![text(), end("stop"), done(), text()], Some("end")),
+    ] {
+        let outcome = read(&stream(&chunks)).await;
+        match stop {
+            Some(stop) => {
+                let shape = shape("openai_chat", &outcome);
+                let is_known = if shape["stop"].is_null() { "end" } else { shape["stop"].as_str().unwrap() };
+                assert_eq!(is_known, stop, "{quirk}");
+            }
+            None => {
+                assert_eq!(outcome.error.as_ref().unwrap().kind, ModelErrorKind::Interrupted, "{quirk}");
+                assert!(names_and_arguments(&outcome).is_empty(), "{quirk}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn errors_are_found_wherever_servers_put_them() {
+    let error = json!({"error": {"message": "boom", "type": "server_error"}});
+    let text = stream(&[delta(json!({"content": "a"}))]);
+    for (place, body) in [
+        ("a chunk", format!("{text}data: {error}\n\n")),
+        ("an event of its own name", format!("{text}event: error\ndata: {error}\n\n")),
+        ("a field of its own", format!("{text}error: {error}\n\n")),
+        ("a bare line", format!("{text}{error}\n\n")),
+        ("a whole body after blank lines", format!("\n\n \n{error}")),
+    ] {
+        let outcome = read(&body).await;
+        let found = outcome.error.as_ref().unwrap();
+        assert_eq!(
+            (&found.kind, found.reply.as_ref().unwrap().message.as_deref()),
+            (&ModelErrorKind::Server, Some("boom")),
+            "{place}"
+        );
+        // What came before stays.
+        let kept = if body.starts_with("data") { "a" } else { "" };
+        assert_eq!(shape("openai_chat", &outcome)["text"], kept, "{place}");
+    }
+}
+
+#[tokio::test]
+async fn reasoning_is_read_under_each_of_its_names_and_once() {
+    for (delta_of, text) in [
+        (json!({"reasoning_content": "r", "content": "a"}), "a"),
+        (json!({"reasoning": "r", "content": "a"}), "a"),
+        (json!({"reasoning": "r", "reasoning_content": "r", "content": "a"}), "a"),
+        (
+            json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "r"}]}, {"type": "text", "text": "a"}]}),
+            "a",
+        ),
+        (json!({"reasoning": "r", "content": null}), ""),
+    ] {
+        let outcome = read(&stream(&[delta(delta_of.clone()), end("stop"), done()])).await;
+        let shape = shape("openai_chat", &outcome);
+        assert_eq!((&shape["reasoning"], &shape["text"]), (&json!("r"), &json!(text)), "{delta_of}");
+    }
+}
+
+#[tokio::test]
+async fn tags_and_printed_calls_are_read_only_where_the_profile_says_so() {
+    let body = stream(&[
+        delta(json!({"content": "<thi"})),
+        delta(json!({"content": "nk>r</think>\n\n<tool_call>{\"name\":\"a\","})),
+        delta(json!({"content": "\"arguments\":{\"x\":1}}</tool_call>"})),
+        end("stop"),
+        done(),
+    ]);
+    let mut profile = Profile::default();
+    profile.think_tags = true;
+    profile.text_tool_rescue = true;
+    for (profile, tool, calls) in [(profile.clone(), "a", 1), (profile, "b", 0), (Profile::default(), "a", 0)]
+    {
+        let reads = profile.think_tags;
+        let memory = Memory::new([Reply::new(200, body.clone())]);
+        let model: &dyn Model = &OpenAiChat::new(memory, "http://in.memory/v1", "m").with_profile(profile);
+        let mut request: ModelRequest = hello();
+        request.tools = vec![std::sync::Arc::new(ToolSpec::new(tool, ""))].into();
+        let outcome = call(model, request).await;
+        assert_eq!(names_and_arguments(&outcome).len(), calls);
+        let shape = shape("openai_chat", &outcome);
+        assert_eq!(shape["reasoning"], if reads { "r" } else { "" });
+        assert_eq!(shape["text"].as_str().unwrap().is_empty(), calls == 1);
+        assert_eq!(shape["stop"], if calls == 1 { "tool_use" } else { "end" });
+    }
+}
