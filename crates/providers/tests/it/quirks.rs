@@ -1,4 +1,9 @@
 //! What servers that imitate Chat Completions really send, one quirk a line: the stream, and what has to come of it.
+#![expect(
+    clippy::too_many_lines,
+    clippy::needless_pass_by_value,
+    reason = "tables are as long as there are quirks, and read best with values written in place"
+)]
 
 use haversack_agent_core::model::{Model, ModelErrorKind, ModelRequest};
 use haversack_agent_core::tool::ToolSpec;
