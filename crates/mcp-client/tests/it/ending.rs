@@ -138,7 +138,7 @@ async fn a_call_that_is_dropped_at_any_await_leaves_nothing_waiting_and_is_cance
 async fn a_close_that_is_dropped_goes_on() {
     let home = Home::new();
     let client = Client::start(&home.command(), options()).await.unwrap();
-    drop(poll_times(1, client.close()).await);
+    assert_eq!(poll_times(1, client.close()).await, None);
     let exit = client.ended().await;
     assert!(exit.status.is_some_and(|status| status.success()), "{exit:?}");
     assert!(!home.is_running());
