@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::catalogue::{Catalogue, TOOL};
 use crate::digest::{self, FileHashes, Hash, SkillDigest};
 use crate::document::{Document, ParseOptions};
-use crate::folder::{self, Folder, Kind};
+use crate::folder::{self, Folder, Kind, Stamp};
 use crate::jail::{self, Jail, JailError, Opened};
 use crate::page::{self, Page};
 use crate::record::{Event, Record};
@@ -567,7 +567,9 @@ fn read_document(folder: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         if bytes.len() as u64 > limit || before.stamp.bytes > limit {
             return Err(ReadError::TooLarge(before.stamp.bytes));
         }
-        if folder::facts_of(&file)?.stamp == before.stamp {
+        let after = folder::facts_of(&file)?.stamp;
+        let when = |stamp: Stamp| (stamp.bytes, stamp.modified, stamp.changed);
+        if when(after) == when(before.stamp) {
             return Ok(bytes);
         }
     }

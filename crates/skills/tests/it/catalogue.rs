@@ -191,3 +191,41 @@ fn an_agents_scope_binds_what_it_sees_and_what_it_loads() {
     assert!(reader.load("review", 1).is_ok());
     assert_eq!(whole.skills().len(), 2);
 }
+
+#[test]
+fn a_run_sees_the_same_prompt_whatever_happens_and_the_next_run_sees_the_change() {
+    let tree = Tree::new();
+    tree.skill("user/a", "a");
+    let mut registry = tree.scan("project");
+    let filter = Filter::new(Consent::not_needed());
+    let run = registry.snapshot(&filter);
+    let options = CatalogueOptions::default();
+    let before = run.catalogue(&options, &[]);
+    tree.write("user/a/SKILL.md", skill("a", "Something else.")).skill("user/b", "b");
+    registry.rescan();
+    assert_eq!(run.catalogue(&options, &[]), before);
+    let next = registry.snapshot(&filter).catalogue(&options, &[]).text;
+    assert!(next.contains("Something else.") && next.contains("- b: "), "{next}");
+}
+
+#[test]
+fn one_bad_glob_costs_no_other() {
+    let tree = Tree::new();
+    for (name, field) in [
+        ("bad", "paths: 'src/[abc'"),
+        ("mixed", "paths: ['src/[abc', 'src/*.{rs,ts}']"),
+        ("text", "paths: 'lib/**, src/{a,b}.rs'"),
+        ("auto", "autoAttach: src/*.rs # one text is a list of one"),
+        ("snake", "auto_attach:\n  - src/*.rs"),
+    ] {
+        tree.write(
+            &format!("user/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: d\n{field}\n---\n"),
+        );
+    }
+    let snapshot = tree.user();
+    let matching: Vec<_> =
+        snapshot.skills().filter(|skill| skill.attaches_to("src/a.rs")).map(|skill| skill.name()).collect();
+    assert_eq!(matching, ["auto", "mixed", "snake", "text"]);
+    assert_eq!(snapshot.get("bad").unwrap().problems()[0].code.as_str(), "bad-pattern");
+}
