@@ -3,7 +3,8 @@
 //! [The Model Context Protocol](https://modelcontextprotocol.io) lets a host use tools, resources and prompts that servers
 //! offer. Servers are other people's programs: they print on standard output, answer twice, hang, crash, leave processes
 //! behind. This crate speaks all revisions from 2024-11-05 to 2026-07-28, survives such servers, and says what it saw.
-//! It needs no SDK, prints nothing, reads nothing from the environment, and starts a repository's servers only after a person has approved them.
+//! It needs no SDK, prints nothing, reads nothing from the environment, and starts a repository's servers only after a
+//! person has approved them.
 //!
 //! # One server
 //!

@@ -67,7 +67,7 @@ fn an_entry_is_expanded_everywhere_but_in_its_keys() {
         .with_args(["--${A}", "${GONE}"])
         .with_env("${A}", "${A}")
         .with_cwd("${A:-x}/sub");
-    let expanded = expand_stdio(&entry, &host(), Path::new("/root")).unwrap();
+    let expanded = expand_stdio(&entry, &host(), Path::new("/srv")).unwrap();
     assert_eq!(expanded.program, "/home/u/bin/value");
     assert_eq!(expanded.args, ["--value", "${GONE}"]);
     assert_eq!(expanded.env["${A}"], "value");
@@ -80,8 +80,8 @@ fn an_entry_is_expanded_everywhere_but_in_its_keys() {
 #[test]
 fn paths_are_taken_from_the_root_and_programs_from_the_working_folder() {
     let cases = [
-        ("npx", None, "npx", "/root"),
-        ("./run.sh", None, "/srv/./run.sh", "/root"),
+        ("npx", None, "npx", "/srv"),
+        ("./run.sh", None, "/srv/./run.sh", "/srv"),
         ("bin/run", Some("sub"), "/srv/sub/bin/run", "/srv/sub"),
         ("bin/run", Some("/abs"), "/abs/bin/run", "/abs"),
         ("/usr/bin/x", Some("sub"), "/usr/bin/x", "/srv/sub"),
@@ -89,7 +89,7 @@ fn paths_are_taken_from_the_root_and_programs_from_the_working_folder() {
     for (command, cwd, program, folder) in cases {
         let mut entry = StdioConfig::new(command);
         entry.cwd = cwd.map(Into::into);
-        let expanded = expand_stdio(&entry, &host(), Path::new("/root")).unwrap();
+        let expanded = expand_stdio(&entry, &host(), Path::new("/srv")).unwrap();
         assert_eq!((expanded.program.as_str(), expanded.cwd.as_path()), (program, Path::new(folder)));
     }
 }
@@ -99,12 +99,12 @@ fn a_command_or_folder_that_expands_to_nothing_is_an_error() {
     for (entry, field) in
         [(StdioConfig::new("${EMPTY}"), "command"), (StdioConfig::new("x").with_cwd("${EMPTY}"), "cwd")]
     {
-        let error = expand_stdio(&entry, &host(), Path::new("/root")).unwrap_err();
+        let error = expand_stdio(&entry, &host(), Path::new("/srv")).unwrap_err();
         assert_eq!(error, ExpandError::Blank { field: field.into() });
     }
     let long = Environment::default().with("BIG", "x".repeat(MAX_EXPANDED_BYTES));
     let entry = StdioConfig::new("x").with_args(["a", "${BIG}b"]);
-    let error = expand_stdio(&entry, &long, Path::new("/root")).unwrap_err();
+    let error = expand_stdio(&entry, &long, Path::new("/srv")).unwrap_err();
     assert_eq!(error.to_string(), "`args[1]` has more than 131072 bytes once its variables are put in");
 }
 
