@@ -318,7 +318,8 @@ impl AgentBuilder {
         let mut sections = self.sections;
         sections.extend(deferred::section(&deferred));
         let system = prompt::ordered(sections);
-        let models: Vec<_> = self.models.into_iter().map(ModelEntry::new).collect();
+        let models: Option<Vec<_>> = self.models.into_iter().map(ModelEntry::new).collect();
+        let models = models.ok_or(BuildError::ModelPanicked)?;
         let ceiling = self.ceiling.unwrap_or_else(|| {
             Ceiling::new(self.policy.clone()).with_tools(tools.iter().map(|e| e.fingerprint()))
         });
@@ -402,6 +403,8 @@ pub enum BuildError {
     NeedsClock(&'static str),
     /// A cost limit is set, and there are no prices.
     NeedsPrices,
+    /// A model panicked when it was asked who it is.
+    ModelPanicked,
 }
 
 impl fmt::Display for BuildError {
@@ -411,6 +414,7 @@ impl fmt::Display for BuildError {
             Self::NeedsClock(limit) => {
                 write!(f, "the limit `{limit}` needs a clock; give the builder one with `clock`")
             }
+            Self::ModelPanicked => f.write_str("a model panicked when it was asked who it is"),
             Self::NeedsPrices => {
                 f.write_str("a cost limit needs prices; give the builder some with `prices`")
             }

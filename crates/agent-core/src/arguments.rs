@@ -24,6 +24,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "jsonschema")]
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -40,22 +42,22 @@ pub const MAX_MISMATCHES: usize = 8;
 /// The longest piece of a wrong value that is shown, in characters.
 const MAX_SHOWN: usize = 60;
 
-/// A schema, ready to check arguments. Made once for each tool.
+/// A schema, ready to check arguments. Made once for each tool; clones share what was made.
 #[derive(Clone)]
 pub struct ArgumentCheck {
     schema: Arc<Value>,
+    /// Compiled at the first check: of many tools a run calls few.
     #[cfg(feature = "jsonschema")]
-    full: Option<full::FullCheck>,
+    full: Arc<OnceLock<Option<full::FullCheck>>>,
 }
 
 impl ArgumentCheck {
     /// A check for this schema. A schema that cannot be used as a whole is used as far as it goes.
     pub fn new(schema: impl Into<Arc<Value>>) -> Self {
-        let schema = schema.into();
         Self {
+            schema: schema.into(),
             #[cfg(feature = "jsonschema")]
-            full: full::FullCheck::new(&schema),
-            schema,
+            full: Arc::default(),
         }
     }
 
@@ -71,7 +73,7 @@ impl ArgumentCheck {
             return Err(Mismatches { found: vec![Mismatch { at: String::new(), problem }], more: false });
         }
         #[cfg(feature = "jsonschema")]
-        if let Some(full) = &self.full {
+        if let Some(full) = self.full.get_or_init(|| full::FullCheck::new(&self.schema)) {
             // The full validator decides; the subset has the better words for what it knows.
             return full
                 .check(arguments)

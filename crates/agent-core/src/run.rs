@@ -67,9 +67,9 @@ impl<'a> Run<'a> {
         mut state: RunState,
         scope: Arc<Scope>,
     ) -> Self {
-        if let Some(clock) = &setup.clock {
+        if let Some(now) = setup.now() {
             // Time does not refuse anything.
-            let _ = state.feed(session, Input::Time(clock.now()));
+            let _ = state.feed(session, Input::Time(now));
         }
         Self {
             setup,
@@ -364,15 +364,23 @@ impl<'a> Run<'a> {
             self.timer = None;
             return false;
         };
-        if self.timer.as_ref().is_none_or(|(armed, _)| *armed != deadline) {
-            self.timer = Some((deadline, clock.sleep_until(deadline)));
+        let timer = &mut self.timer;
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            if timer.as_ref().is_none_or(|(armed, _)| *armed != deadline) {
+                *timer = Some((deadline, clock.sleep_until(deadline)));
+            }
+            timer.as_mut().map_or(Poll::Pending, |(_, sleep)| sleep.as_mut().poll(cx))
+        }));
+        match polled {
+            Ok(Poll::Pending) => return false,
+            Ok(Poll::Ready(())) => {}
+            // Without a timer nothing would ever come due: the run ends, and what waits for this moment does not.
+            Err(_panic) => {
+                self.feed(Input::Cancel { reason: "the timer of the host's clock panicked".into() });
+            }
         }
-        let Some((_, sleep)) = &mut self.timer else { return false };
-        if sleep.as_mut().poll(cx).is_pending() {
-            return false;
-        }
-        self.timer = None;
-        self.feed(Input::Time(clock.now().max(deadline)));
+        work::drop_quietly(self.timer.take());
+        self.feed(Input::Time(self.setup.now().unwrap_or(deadline).max(deadline)));
         true
     }
 
@@ -413,8 +421,7 @@ impl Stream for Run<'_> {
                 return Poll::Pending;
             }
             run.read_mail();
-            if let Some(clock) = &run.setup.clock {
-                let now = clock.now();
+            if let Some(now) = run.setup.now() {
                 run.feed(Input::Time(now));
             }
             let mut moved = false;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -39,10 +40,11 @@ pub(crate) struct ModelEntry {
 }
 
 impl ModelEntry {
-    pub(crate) fn new(model: Arc<dyn Model>) -> Self {
-        let info = model.info();
+    /// `None` when the model panicked when it was asked who it is.
+    pub(crate) fn new(model: Arc<dyn Model>) -> Option<Self> {
+        let info = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| model.info())).ok()?;
         let author = Author::new(Arc::clone(&info.provider), Arc::clone(&info.model));
-        Self { model, info, author }
+        Some(Self { model, info, author })
     }
 }
 
@@ -105,6 +107,12 @@ impl Setup {
     /// The deferred tool of this name.
     pub(crate) fn deferred(&self, name: &str) -> Option<&Arc<ToolSpec>> {
         self.deferred.iter().find(|spec| *spec.name == *name)
+    }
+
+    /// The time, where there is a clock. A clock that panics tells no time.
+    pub(crate) fn now(&self) -> Option<Duration> {
+        let clock = self.clock.as_ref()?;
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| clock.now())).ok()
     }
 
     pub(crate) fn random(&self) -> Option<f64> {

@@ -11,3 +11,7 @@ mod one_result_per_call;
 mod order_and_waves;
 mod nothing_runs_from_a_cut_answer;
 mod what_runs_is_what_was_approved;
+#[cfg(feature = "testing")]
+mod any_script_any_cut;
+#[cfg(feature = "testing")]
+mod hostile_surroundings;
