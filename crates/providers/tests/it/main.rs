@@ -16,6 +16,7 @@ mod corpus;
 mod history;
 mod quirks;
 mod calls;
+mod any_bytes;
 mod incremental;
 mod matrix;
 mod requests;
