@@ -62,7 +62,8 @@
 //! - **A skill's path leads nowhere else.** Files are opened part by part inside the skill's own folder; no `..`, no link
 //!   and no race leads out of it.
 //! - **The same input gives the same bytes**, so that prompts can be cached.
-//! - **It stays out of the way.** Synchronous, no runtime, no thread that outlives a call, nothing read from the environment or
+//! - **It stays out of the way.** Synchronous, no runtime, no thread that outlives a call (but the one that the feature
+//!   `watch` is about), nothing read from the environment or
 //!   the home folder, nothing printed. A host without skills sends what it would send without this crate.
 //!
 //! # Keeping up with the disk

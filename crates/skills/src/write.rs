@@ -110,7 +110,7 @@ fn stage(target: &Path, bytes: &[u8]) -> Result<Staged, WriteError> {
     let permissions = fs::metadata(target).map_err(WriteError::io(target))?.permissions();
     let mut number = 0;
     let (path, mut file) = loop {
-        let path = target.with_file_name(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        let path = target.with_file_name(format!(".{name}.{number}.tmp"));
         match fs::File::create_new(&path) {
             Ok(file) => break (path, file),
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists && number < MAX_STAGE_NAMES => {
