@@ -3,6 +3,7 @@
 pub mod resolve;
 pub mod quote;
 mod command;
+mod launch;
 mod exit;
 mod tail;
 mod group;

@@ -68,10 +68,38 @@ pub(crate) struct Spawned {
     pub(crate) keeper: Keeper,
 }
 
-/// Starts a process, in a group of its own and with three pipes.
-pub(crate) fn spawn(command: &ServerCommand, tail_bytes: usize, times: EndTimes) -> std::io::Result<Spawned> {
+/// The command as the system runs it.
+#[cfg(not(windows))]
+#[expect(clippy::unnecessary_wraps, reason = "on Windows the program may not be found")]
+fn prepare(command: &ServerCommand) -> std::io::Result<Command> {
     let mut prepared = Command::new(command.program());
     prepared.args(command.arguments());
+    Ok(prepared)
+}
+
+/// The command as the system runs it: scripts go through `cmd.exe`.
+#[cfg(windows)]
+fn prepare(command: &ServerCommand) -> std::io::Result<Command> {
+    use super::launch::{WindowsLaunch, windows_launch};
+
+    let is_file = |path: &str| std::path::Path::new(path).is_file();
+    Ok(match windows_launch(command, is_file)? {
+        WindowsLaunch::Direct { program } => {
+            let mut prepared = Command::new(program);
+            prepared.args(command.arguments());
+            prepared
+        }
+        WindowsLaunch::Script { shell, line } => {
+            let mut prepared = Command::new(shell);
+            prepared.raw_arg(line);
+            prepared
+        }
+    })
+}
+
+/// Starts a process, in a group of its own and with three pipes.
+pub(crate) fn spawn(command: &ServerCommand, tail_bytes: usize, times: EndTimes) -> std::io::Result<Spawned> {
+    let mut prepared = prepare(command)?;
     prepared.env_clear().envs(command.variables().iter().map(|(name, value)| (name, value)));
     if let Some(folder) = command.folder() {
         prepared.current_dir(folder);

@@ -115,7 +115,8 @@ fn program_of(path: &str) -> Option<WindowsProgram> {
     }
 }
 
-fn is_path(command: &str) -> bool {
+/// Whether a command names a place and not just a program.
+pub(crate) fn is_path(command: &str) -> bool {
     command.contains(['\\', '/', ':'])
 }
 
@@ -144,7 +145,7 @@ fn search_folders(path: &str) -> Vec<String> {
 }
 
 /// `C:\…`, `C:/…` or `\\server\…`. What begins with one separator depends on the current drive.
-fn is_absolute(folder: &str) -> bool {
+pub(crate) fn is_absolute(folder: &str) -> bool {
     match folder.as_bytes() {
         [drive, b':', b'\\' | b'/', ..] => drive.is_ascii_alphabetic(),
         [first, second, ..] => matches!((first, second), (b'\\' | b'/', b'\\' | b'/')),
