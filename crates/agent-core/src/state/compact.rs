@@ -82,7 +82,8 @@ impl RunState {
     /// Stubs, and asks for a summary if that is not enough. Whether a summary is awaited.
     pub(super) fn compact(&mut self, session: &mut Session, overflow: Option<Box<ModelError>>) -> bool {
         let settings = self.setup.compaction.clone();
-        let before = self.estimate(session);
+        // Measured like what comes after: the provider's own count is of another kind than our estimates.
+        let before = self.measure_again(session);
         self.events.push_back(Event::CompactionStarted { tokens: before });
         let mut stubbed = stub_results(&mut session.messages, settings.keep_results, settings.stub_bytes);
         let after = self.measure_again(session);
@@ -227,7 +228,7 @@ impl RunState {
         if std::mem::replace(&mut self.overflow_is_handled, true) {
             return self.finish(session, Err(RunError::ContextFull(error)));
         }
-        let before = self.estimate(session);
+        let before = self.measure_again(session);
         if self.compact(session, Some(error.clone())) {
             return;
         }

@@ -244,7 +244,7 @@ impl RunState {
             self.end_with(StopCause::Repeats { tool: Arc::clone(&call.name), times });
         } else if times >= limits.repeat_nudge {
             let note = format!(
-                "Note: this is the same call with the same result for the {times}th time. Try something else, or say what is missing."
+                "Note: this is the same call with the same result ({times} times by now). Try something else, or say what is missing."
             );
             result.content.push(Block::text(note));
             self.events.push_back(Event::RepeatNoticed { name: Arc::clone(&call.name), times });

@@ -15,3 +15,8 @@ mod what_runs_is_what_was_approved;
 mod any_script_any_cut;
 #[cfg(feature = "testing")]
 mod hostile_surroundings;
+mod cut_anywhere;
+mod control;
+mod loops_and_limits;
+mod children;
+mod context_and_cache;

@@ -57,11 +57,18 @@ pub(crate) fn calls_with(calls: &[(&str, &str, Value)], reason: StopReason) -> A
 pub(crate) struct Script {
     answers: Arc<Mutex<VecDeque<Answer>>>,
     pub(crate) requests: Arc<Mutex<Vec<ModelRequest>>>,
+    ready: bool,
 }
 
 impl Script {
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { answers: Arc::new(Mutex::new(answers.into_iter().collect())), ..Self::default() }
+    }
+
+    /// Every event is there at once.
+    pub(crate) fn without_pauses(mut self) -> Self {
+        self.ready = true;
+        self
     }
 }
 
@@ -77,10 +84,11 @@ impl Model for Script {
         self.requests.lock().unwrap().push(kept);
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| says("(script is over)"));
         let mut answer = answer.into_iter();
-        let mut ready = false;
+        let mut pauses = false;
+        let ready = self.ready;
         Box::pin(stream::poll_fn(move |cx| {
-            ready = !ready;
-            if ready {
+            pauses = !pauses && !ready;
+            if pauses {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }

@@ -1,0 +1,222 @@
+//! Nothing below a run can pass its ceiling, spend what it has not got, or fail unseen.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use haversack_agent_core::agent::{Agent, AgentBuilder};
+use haversack_agent_core::approval::{Ask, Verdict};
+use haversack_agent_core::event::Event;
+use haversack_agent_core::limits::Limits;
+use haversack_agent_core::outcome::Outcome;
+use haversack_agent_core::policy::{Ceiling, Mode, Policy};
+use haversack_agent_core::session::Session;
+use haversack_agent_core::subagent::SubAgent;
+use haversack_agent_core::usage::Usage;
+use serde_json::json;
+
+use crate::play::{Answer, Log, Probe, Script, block_on, calls, poll_times, says, shape};
+
+fn delegate(id: &str) -> Answer {
+    calls(&[(id, "helper", json!({"prompt": "help"}))])
+}
+
+fn child(log: &Arc<Log>) -> AgentBuilder {
+    Agent::builder(Script::new([calls(&[("w", "write", json!({"n": 1}))]), says("child is done")]))
+        .tool(Probe::writes("write", log))
+        .policy(Policy::new(Mode::Autonomous))
+}
+
+fn parent(child: AgentBuilder, answers: Vec<Answer>) -> AgentBuilder {
+    Agent::builder(Script::new(answers))
+        .tool(SubAgent::new("helper", "Helps", child.build().unwrap()))
+        .policy(Policy::new(Mode::Autonomous))
+}
+
+fn result_text(session: &Session) -> String {
+    session.messages()[2].tool_results().next().unwrap().text()
+}
+
+#[test]
+fn by_default_a_child_may_do_what_its_parent_may_and_nothing_more() {
+    let log = Arc::default();
+    let bare = parent(child(&log), vec![delegate("d"), says("ok")]).build().unwrap();
+    let mut session = Session::new();
+    block_on(bare.start(&mut session, "go").outcome()).unwrap();
+    assert!(log.started.lock().unwrap().is_empty(), "the parent has no such tool");
+
+    let with_tool = parent(child(&log), vec![delegate("d"), says("ok")])
+        .tool(Probe::writes("write", &log))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    block_on(with_tool.start(&mut session, "go").outcome()).unwrap();
+    assert_eq!(log.started.lock().unwrap().len(), 1);
+    assert_eq!(result_text(&session), "child is done");
+}
+
+#[test]
+fn a_coordinator_may_delegate_what_it_may_not_do_if_the_host_says_so() {
+    let log = Arc::default();
+    let agent = parent(child(&log), vec![delegate("d"), says("ok")])
+        .ceiling(Ceiling::new(Policy::new(Mode::Autonomous)))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    assert_eq!(log.started.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_grandchild_is_bound_by_the_ceiling_of_the_top() {
+    let log = Arc::default();
+    let middle = Agent::builder(Script::new([delegate("m"), says("middle is done")]))
+        .tool(SubAgent::new("helper", "Helps", child(&log).build().unwrap()))
+        .ceiling(Ceiling::new(Policy::new(Mode::Autonomous)))
+        .policy(Policy::new(Mode::Autonomous));
+    let top = Agent::builder(Script::new([calls(&[("t", "middle", json!({"prompt": "x"}))]), says("ok")]))
+        .tool(SubAgent::new("middle", "Delegates", middle.build().unwrap()))
+        .policy(Policy::new(Mode::Autonomous))
+        .ceiling(Ceiling::new(
+            Policy::new(Mode::Autonomous).with_rule(haversack_agent_core::policy::Rule::deny("write")),
+        ))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    block_on(top.start(&mut session, "go").outcome()).unwrap();
+    assert!(log.started.lock().unwrap().is_empty());
+    assert_eq!(result_text(&session), "middle is done");
+}
+
+#[test]
+fn what_a_child_uses_stands_in_the_books_of_the_parent_and_counts_against_its_limits() {
+    let log = Arc::default();
+    let agent = parent(child(&log), vec![delegate("d"), says("ok")])
+        .tool(Probe::writes("write", &log))
+        .limits(Limits::default().with_input_tokens(Some(1000)))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    let paths: Vec<Vec<&str>> =
+        session.ledger().entries().iter().map(|e| e.path.iter().map(|p| &**p).collect()).collect();
+    assert_eq!(paths, [vec![], vec!["helper"], vec!["helper"], vec![]]);
+    assert_eq!(session.ledger().total(), Usage::new(40, 12));
+    assert_eq!(session.spent().input_tokens, 40);
+}
+
+#[test]
+fn a_child_that_stops_or_fails_is_reported_as_such() {
+    let log = Arc::default();
+    let limited = child(&log).limits(Limits::default().with_turns(Some(1)).with_soft_landing(false));
+    let agent =
+        parent(limited, vec![delegate("d"), says("ok")]).tool(Probe::writes("write", &log)).build().unwrap();
+    let mut session = Session::new();
+    block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    assert_eq!(shape(&session)[2], "tool(d:error)");
+    assert!(result_text(&session).contains("turn limit"), "{}", result_text(&session));
+
+    let broken = Agent::builder(Script::new([vec![]]));
+    let agent = parent(broken, vec![delegate("d"), says("ok")]).build().unwrap();
+    let mut session = Session::new();
+    block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    assert_eq!(shape(&session)[2], "tool(d:error)");
+    assert!(result_text(&session).contains("failed"), "{}", result_text(&session));
+}
+
+#[test]
+fn a_childs_share_of_the_budget_is_its_limit() {
+    let log = Arc::default();
+    let endless =
+        Agent::builder(Script::new((0..50).map(|t| calls(&[(&format!("t{t}"), "write", json!({"n": t}))]))))
+            .tool(Probe::writes("write", &log))
+            .policy(Policy::new(Mode::Autonomous));
+    let agent = parent(endless, vec![delegate("d"), says("ok")])
+        .tool(Probe::writes("write", &log))
+        .limits(Limits::default().with_input_tokens(Some(200)).with_soft_landing(false))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    let outcome = block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    assert_eq!(outcome, Outcome::Done { text: "ok".into(), structured: None });
+    // 190 are left when it starts, half of that is 95: at 10 a request, and a landing reserve of a tenth.
+    let used = session.ledger().entries().iter().filter(|e| !e.path.is_empty()).count();
+    assert!((8..=10).contains(&used), "{used} requests");
+}
+
+#[test]
+fn questions_of_a_child_go_to_the_parents_approver_with_the_path() {
+    let log = Arc::default();
+    let asking = child(&log).policy(Policy::default());
+    let agent = parent(asking, vec![delegate("d"), says("ok")])
+        .tool(Probe::writes("write", &log))
+        .approver(|asks: Vec<Ask>| async move {
+            assert_eq!(asks[0].path.iter().map(|p| &**p).collect::<Vec<_>>(), ["helper"]);
+            vec![Verdict::Allow]
+        })
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    let mut run = agent.start(&mut session, "go");
+    let events = block_on(async { run.by_ref().collect::<Vec<_>>().await });
+    drop(run);
+    assert_eq!(log.started.lock().unwrap().len(), 1);
+    let inside = events.iter().any(
+        |e| matches!(e, Event::SubAgent { event, .. } if matches!(**event, Event::ApprovalAsked { .. })),
+    );
+    assert!(inside);
+}
+
+#[test]
+fn a_deferred_question_of_a_child_pauses_everything_and_goes_on_from_the_store() {
+    let log = Arc::default();
+    let build = |answers, child_answers: Vec<Answer>| {
+        let asking = Agent::builder(Script::new(child_answers)).tool(Probe::writes("write", &log));
+        parent(asking, answers).tool(Probe::writes("write", &log)).build().unwrap()
+    };
+    let agent = build(vec![delegate("d")], vec![calls(&[("w", "write", json!({"n": 1}))])]);
+    let mut session = Session::new();
+    assert_eq!(block_on(agent.start(&mut session, "go").outcome()), Ok(Outcome::Paused));
+    assert_eq!(session.check(), []);
+    let ask = session.pending_asks().remove(0);
+    assert_eq!(&*ask.path[0], "helper");
+
+    // Another process, with what the models had still to say.
+    let agent = build(vec![says("ok")], vec![says("child is done")]);
+    let mut session: Session = serde_json::from_str(&serde_json::to_string(&session).unwrap()).unwrap();
+    assert_eq!(block_on(agent.resume(&mut session).outcome()), Ok(Outcome::Paused), "nobody has answered");
+    session.answer(&ask.digest, Verdict::Allow).unwrap();
+    let outcome = block_on(agent.resume(&mut session).outcome());
+    assert_eq!(outcome, Ok(Outcome::Done { text: "ok".into(), structured: None }));
+    assert_eq!(log.started.lock().unwrap().len(), 1);
+    assert_eq!(result_text(&session), "child is done");
+    assert_eq!(session.ledger().entries().len(), 4, "each call is booked once");
+}
+
+#[test]
+fn children_can_be_cut_at_every_poll_and_the_books_still_balance() {
+    for polls in 0.. {
+        for cancel in [false, true] {
+            let log = Arc::default();
+            let agent = parent(child(&log), vec![delegate("d"), says("ok")])
+                .tool(Probe::writes("write", &log))
+                .build()
+                .unwrap();
+            let mut session = Session::new();
+            let mut run = agent.start(&mut session, "go");
+            let (_, over) = poll_times(&mut run, polls);
+            if cancel {
+                run.handle().cancel("test");
+                assert!(poll_times(&mut run, 10_000).1);
+            }
+            drop(run);
+            let at = format!("poll {polls}, cancel {cancel}");
+            assert_eq!(session.check(), [], "{at}");
+            let total = session.ledger().total();
+            assert_eq!(session.spent().input_tokens, total.input.unwrap_or(0), "{at}");
+            assert_eq!(log.alive.load(std::sync::atomic::Ordering::SeqCst), 0, "{at}");
+            if over && cancel {
+                return;
+            }
+        }
+    }
+}
