@@ -163,8 +163,7 @@ fn a_full_window_is_compacted_between_turns_and_a_breaker_stops_what_frees_nothi
     let summaries = (0..30)
         .map(|t| if t % 2 == 0 { says("s") } else { calls(&[(&format!("u{t}"), "read", json!({"n": t}))]) });
     let script = Script::new(summaries);
-    let agent =
-        Agent::builder(script.clone()).tool(Probe::reads("read", &log)).compaction(settings).build().unwrap();
+    let agent = Agent::builder(script).tool(Probe::reads("read", &log)).compaction(settings).build().unwrap();
     let mut session = Session::new();
     let mut run = agent.start(&mut session, "go");
     let events = block_on(async { run.by_ref().collect::<Vec<_>>().await });
@@ -224,7 +223,7 @@ fn a_structured_answer_is_checked_and_sent_back_a_few_times() {
         let outcome = block_on(agent.start(&mut session, "go").outcome()).unwrap();
         match (outcome, expected) {
             (Outcome::Done { structured, .. }, expected @ Some(_)) => {
-                assert_eq!(structured, expected, "{name}")
+                assert_eq!(structured, expected, "{name}");
             }
             (Outcome::Stopped { .. }, None) => {}
             (outcome, _) => panic!("{name}: {outcome:?}"),

@@ -43,7 +43,7 @@ fn tick() {
     });
 }
 
-/// Deterministic and good enough (SplitMix64, public domain).
+/// Deterministic, and good enough for tests: the well-known `SplitMix64`.
 #[derive(Clone, Copy)]
 struct Dice(u64);
 
@@ -236,7 +236,7 @@ fn cut(agent: &Agent, alive: &AtomicUsize, seed: u64, way: Way, at: usize) -> bo
         match run.poll_next_unpin(&mut cx) {
             Poll::Ready(Some(Event::ToolStarted { call, .. })) => started.push(call),
             Poll::Ready(Some(Event::ToolEnded { result, .. })) => {
-                ended.push((result.id.clone(), result.status))
+                ended.push((result.id.clone(), result.status));
             }
             Poll::Ready(Some(_)) | Poll::Pending => {}
             Poll::Ready(None) => over = true,

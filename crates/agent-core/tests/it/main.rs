@@ -2,6 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::result_large_err,
     reason = "a test that fails may panic, and model errors are as large as they are"
 )]
