@@ -1,5 +1,4 @@
 //! What one step of the loop costs beside a bare hand-written loop: the same scripted answers, the same tool.
-#![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![expect(clippy::unwrap_used, reason = "a bench that fails may panic")]
 
 use std::hint::black_box;
