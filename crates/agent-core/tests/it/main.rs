@@ -21,3 +21,4 @@ mod control;
 mod loops_and_limits;
 mod children;
 mod context_and_cache;
+mod golden_sessions;
