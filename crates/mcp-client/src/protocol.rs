@@ -17,17 +17,19 @@ mod outgoing;
 mod paging;
 mod rounds;
 mod opening;
+mod output;
 mod client;
 #[cfg(any(test, feature = "testing"))]
 mod server;
 
 pub use answer::{Answer, AnswerError};
-pub use client::{ClientConfig, ClientMachine, MachineCounts, Outcome, Output, Refusal};
+pub use client::ClientMachine;
 pub use line::{Line, LineBuffer, LineCounts, LineText};
 pub use message::{PeerId, RequestId, RpcError, code};
 pub use notice::{ListKind, Notice, Progress};
 pub use opening::{OpeningError, OpeningStep};
 pub use outgoing::{Members, RequestParams};
+pub use output::{ClientConfig, MachineCounts, Outcome, Output, Refusal};
 pub use paging::ListLimits;
 pub use pending::Timing;
 pub use revision::{Era, EraChoice, Revision};

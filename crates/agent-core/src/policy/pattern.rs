@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use glob::{MatchOptions, Pattern};
 use serde::{Deserialize, Serialize};
 
 /// The longest path or name that a glob is tried on, in bytes: longer than any path a system takes (4,096), and
@@ -68,23 +69,24 @@ impl fmt::Display for ApprovalKey {
 #[serde(from = "String", into = "String")]
 pub struct Glob {
     source: String,
-    escaped: String,
+    exact: Pattern,
     /// In lower case, for rules that tighten.
-    folded: String,
+    folded: Pattern,
 }
+
+/// A `*` stays within its segment, and a leading dot is nothing special.
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
 
 impl Glob {
     /// A pattern from its text.
     pub fn new(pattern: impl Into<String>) -> Self {
         let source = pattern.into();
-        let mut escaped = String::with_capacity(source.len());
-        for c in source.chars() {
-            if matches!(c, '?' | '[' | ']' | '{' | '}' | '!' | '\\' | ',') {
-                escaped.push('\\');
-            }
-            escaped.push(c);
-        }
-        Self { source, folded: escaped.to_lowercase(), escaped }
+        let (exact, folded) = (compile(&source), compile(&source.to_lowercase()));
+        Self { source, exact, folded }
     }
 
     /// The pattern as it was written.
@@ -94,13 +96,35 @@ impl Glob {
 
     /// Whether the whole text matches, case by case.
     pub fn matches(&self, text: &str) -> bool {
-        fast_glob::glob_match(&self.escaped, text)
+        self.exact.matches_with(text, OPTIONS)
     }
 
     /// Whether the whole text matches when case does not count, as on file systems that ignore it.
     pub fn matches_in_any_case(&self, text: &str) -> bool {
-        self.matches(text) || fast_glob::glob_match(&self.folded, text.to_lowercase())
+        self.matches(text) || self.folded.matches_with(&text.to_lowercase(), OPTIONS)
     }
+}
+
+/// Translates our two wildcards into those of the `glob` crate, and everything else into itself.
+fn compile(source: &str) -> Pattern {
+    let segment = |segment: &str| match segment {
+        "**" => segment.to_owned(),
+        // Stars in a row are one: two of them inside a segment mean nothing more.
+        _ => segment.split('*').map(Pattern::escape).fold(None, joined_by_star).unwrap_or_default(),
+    };
+    let translated: Vec<String> = source.split('/').map(segment).collect();
+    // What does not compile has no wildcard left to mean: it stands for itself, which always compiles.
+    Pattern::new(&translated.join("/"))
+        .or_else(|_| Pattern::new(&Pattern::escape(source)))
+        .unwrap_or_default()
+}
+
+fn joined_by_star(before: Option<String>, part: String) -> Option<String> {
+    Some(match before {
+        None => part,
+        Some(before) if part.is_empty() && before.ends_with('*') => before,
+        Some(before) => format!("{before}*{part}"),
+    })
 }
 
 impl From<String> for Glob {
