@@ -1,1 +1,27 @@
-//! Skill modes.
+//! Skill modes: what a `SKILL.md` is to the program that loads it.
+//!
+//! A skill can be three things, and its front matter says which:
+//!
+//! | mode | what it is | what runs it |
+//! | --- | --- | --- |
+//! | prompt | text that the model reads when it needs it | the `skill` tool of `haversack-tool-adapter` |
+//! | tool | a pipeline of tool calls with templates, the same every time | this crate, in the making |
+//! | agent | a sub-agent with a contract and its own budget | this crate, in the making |
+//!
+//! What is here now is the choice of the mode, so that a host can tell the three apart:
+//!
+//! ```
+//! use haversack_skill_runtime::SkillMode;
+//! use haversack_skills::Document;
+//! use haversack_skills::document::ParseOptions;
+//!
+//! let text = b"---\nname: tidy\ndescription: Tidies up.\ntool_schema:\n  steps:\n    - tool: list_files\n---\n";
+//! let document = Document::parse(text, &ParseOptions::default());
+//! assert_eq!(SkillMode::of(document.fields().unwrap()), SkillMode::Tool);
+//! ```
+//!
+//! The crate stands on `haversack-skills` and `haversack-agent-core` and speaks no protocol itself.
+
+mod mode;
+
+pub use mode::SkillMode;
