@@ -91,6 +91,37 @@ async fn no_secret_is_in_any_error_or_debug_text() {
     assert!(count > 500, "only {count} texts");
 }
 
+/// The start of a gzip member, with a line end in it.
+const GZIP: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\x0a\x0a\xed\x0a";
+
+#[tokio::test]
+async fn a_compressed_body_is_named_as_such_and_not_asked_for_again() {
+    for piece in [1, usize::MAX] {
+        let mut reply = Reply::new(200, GZIP);
+        reply.piece = piece;
+        reply.headers =
+            vec![("content-type", "text/event-stream".into()), ("content-encoding", "gzip".into())];
+        let http = Memory::new(vec![reply; 8]);
+        for model in everybody(&http) {
+            let error = call(&*model, hello()).await.error.unwrap();
+            assert_eq!(error.kind, ModelErrorKind::Protocol, "{error}");
+            assert!(error.to_string().contains("compressed (gzip)"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_unpacks_a_body_may_leave_the_header_that_says_it_was_packed() {
+    let body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"é\"},\"finish_reason\":\"stop\"}]}\n\n\
+                data: [DONE]\n\n";
+    let mut reply = Reply::new(200, body);
+    reply.piece = 1;
+    reply.headers = vec![("content-encoding", "gzip".into())];
+    let http = Memory::new(vec![reply]);
+    let outcome = call(&OpenAiChat::new(http, "http://in.memory", "m"), hello()).await;
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+}
+
 #[test]
 fn debug_texts_of_models_hold_no_secret() {
     let base = format!("http://user:{KEY}@in.memory/?key={KEY}");
