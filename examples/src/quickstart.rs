@@ -111,7 +111,11 @@ pub async fn run(
     let haversack = equip(&options, rehearsal.as_ref(), &terminal)?;
     let equipped = tokio::select! {
         equipped = haversack.prepare() => equipped.map_err(|e| e.to_string())?,
-        () = &mut stop => return Err("stopped before the run began".to_owned()),
+        () = &mut stop => {
+            // A server that was on its way up has a process already.
+            haversack.close().await;
+            return Err("stopped before the run began".to_owned());
+        }
     };
     describe(equipped.report(), &terminal);
     let result = converse(&options, &equipped, &mut session, &terminal, stop).await;

@@ -53,9 +53,9 @@ impl Terminal {
         Self { lines: Arc::new(Mutex::new(lines)), assume_yes: false, sink: Arc::new(sink) }
     }
 
-    /// Shows a text as it is.
+    /// Shows a text, made [`plain`]: whatever part of it came from outside, it cannot drive the terminal.
     pub fn show(&self, text: &str) {
-        (self.sink)(text);
+        (self.sink)(&plain(text));
     }
 
     /// Shows a question and waits for its answer. `choices` is shown behind it, for example `[y/n]`.
@@ -101,9 +101,18 @@ fn show(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Replaces control characters, so that what a model or a server says cannot drive the terminal.
+/// Replaces control characters and those that turn the direction of text, so that what a model, a server or a file's
+/// name says can neither drive the terminal nor show a question in another order than it is written.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if drives(c) { '\u{fffd}' } else { c }).collect()
+}
+
+fn drives(c: char) -> bool {
+    // The marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX 9), and the two
+    // separators that some terminals break lines at.
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (c.is_control() && c != '\n' && c != '\t')
 }
 
 #[cfg(test)]
@@ -126,7 +135,24 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_shown_as_replacements() {
-        assert_eq!(plain("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\n");
+    fn what_drives_the_terminal_or_turns_text_is_shown_as_replacements() {
+        for (text, shown) in [
+            ("a\u{1b}[2Jb\n\t", "a\u{fffd}[2Jb\n\t"),
+            ("\u{9b}31m\u{7}\r\u{8}", "\u{fffd}31m\u{fffd}\u{fffd}\u{fffd}"),
+            ("rm \u{202e}txt.x\u{2066}\u{200f}", "rm \u{fffd}txt.x\u{fffd}\u{fffd}"),
+            ("éü 日本 \u{1f600}", "éü 日本 \u{1f600}"),
+        ] {
+            assert_eq!(plain(text), shown, "{text:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_reaches_the_terminal_raw_neither_text_nor_question() {
+        let shown = Arc::new(std::sync::Mutex::new(String::new()));
+        let sink = shown.clone();
+        let terminal = Terminal::scripted(&["y"], move |text| sink.lock().unwrap().push_str(text));
+        terminal.show("> tool\u{1b}[31m\n");
+        terminal.ask("Start \u{202e}it?", "[y/n]").await;
+        assert_eq!(*shown.lock().unwrap(), "> tool\u{fffd}[31m\nStart \u{fffd}it? [y/n] ");
     }
 }
