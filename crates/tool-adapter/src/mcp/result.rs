@@ -39,10 +39,29 @@ pub(super) fn output(server: &str, tool: &str, answer: ToolResult) -> ToolOutput
     output
 }
 
-/// The wrapper. Whatever in the text looks like its end is broken up, so that the text cannot leave it.
+/// The wrapper. Whatever in the text looks like its end, or like the start of another server's, is broken up: so the
+/// text can neither leave it nor speak for others.
 fn wrap(server: &str, tool: &str, text: &str) -> String {
-    let text = text.replace(&format!("</{OPEN}"), &format!("<\u{200b}/{OPEN}"));
+    let text = broken_up(text);
     format!("<{OPEN} server=\"{}\" tool=\"{}\">\n{text}\n</{OPEN}>", attribute(server), attribute(tool))
+}
+
+/// The text with a zero width space in each tag of the wrapper's name. A model reads a tag in other letters or with
+/// spaces in it just the same.
+fn broken_up(text: &str) -> String {
+    let mut pieces = text.split('<');
+    let mut safe = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        safe.push_str(if names_wrapper(piece) { "<\u{200b}" } else { "<" });
+        safe.push_str(piece);
+    }
+    safe
+}
+
+/// Whether a text behind a `<` makes it a tag of the wrapper.
+fn names_wrapper(text: &str) -> bool {
+    let name = text.trim_start_matches(|c: char| c == '/' || c.is_whitespace() || c.is_control());
+    name.get(..OPEN.len()).is_some_and(|name| name.eq_ignore_ascii_case(OPEN))
 }
 
 fn attribute(text: &str) -> String {
