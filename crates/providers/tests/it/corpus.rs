@@ -144,7 +144,8 @@ async fn every_recorded_answer_reads_as_the_oracle_says() {
             outcome.error.as_ref().map(|e| &e.kind),
             Some(ModelErrorKind::Other | ModelErrorKind::Protocol)
         );
-        assert!(!unknown, "{}: {:?}", record.id, outcome.error);
+        // A body without an expectation is what an echo server made of the request: no answer of the API.
+        assert!(!unknown || record.expected.is_none(), "{}: {:?}", record.id, outcome.error);
     }
     report(records.len(), &differences);
 }
