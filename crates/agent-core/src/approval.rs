@@ -166,6 +166,9 @@ impl Verdict {
 /// takes(async |asks: Vec<Ask>| vec![Verdict::Allow; asks.len()]);
 /// ```
 ///
+/// The future may not borrow from the closure. One that needs something clones it for each call:
+/// `move |asks| { let ui = ui.clone(); async move { … } }`. A type implements the trait with `#[async_trait]`.
+///
 /// # Contract
 ///
 /// - Verdicts stand in the order of the asks. A missing one defers its ask; surplus ones are ignored.

@@ -162,7 +162,8 @@ impl HaversackBuilder {
         self
     }
 
-    /// Adds a tool of the host's own.
+    /// Adds a tool of the host's own: a type with `#[async_trait] impl Tool`, or a function wrapped by
+    /// [`tool_fn`](haversack_agent_core::tool_fn::tool_fn).
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self

@@ -35,7 +35,8 @@ pub enum ConsentSubject {
 
 /// Puts a question to the user.
 ///
-/// An async closure from [`ConsentQuestion`] to `Option<bool>` is one as well.
+/// A closure from [`ConsentQuestion`] to a future of `Option<bool>` is one as well. The future may not borrow from the
+/// closure, so one that needs something clones it: `move |question| { let ui = ui.clone(); async move { … } }`.
 ///
 /// # Contract
 ///

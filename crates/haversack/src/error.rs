@@ -14,7 +14,7 @@ pub enum Error {
         /// What was given.
         path: PathBuf,
     },
-    /// The agent's own parts do not fit together: two tools of one name, a bad schema.
+    /// The agent's own parts do not fit together: two tools of one name, a bad schema, a limit of cost without prices.
     #[error("the agent cannot be put together: {0}")]
     Agent(haversack_agent_core::agent::BuildError),
     /// A server that is marked as required is not there.

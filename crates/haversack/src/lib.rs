@@ -14,6 +14,7 @@
 //! let model = openai_compatible(ReqwestClient::new()?, "http://127.0.0.1:8080/v1", "local-model");
 //! let haversack = Haversack::builder(model)
 //!     .project(".")
+//!     .environment(std::env::vars_os().collect())
 //!     .section("role", "You help with this project.")
 //!     .consent(async |question: ConsentQuestion| Some(my_ui::confirm(&question.text)))
 //!     .approver(async |asks: Vec<Ask>| asks.iter().map(my_ui::decide).collect::<Vec<_>>())
@@ -49,6 +50,26 @@
 //! - [`Equipped::report`] says what was found, used, left out, and why, and what each section of the prompt costs.
 //! - [`Haversack::close`] ends the servers in order; dropping the last clone ends them at once.
 //!
+//! Tools of servers are called `mcp__<server>__<tool>`, and each call of one asks for approval, unless a rule or a mode
+//! of the host's says otherwise:
+//!
+//! ```
+//! use haversack::Haversack;
+//! use haversack::agent_core::limits::Limits;
+//! use haversack::agent_core::policy::{Mode, Policy, Rule};
+//! # fn builder(model: impl haversack::prelude::Model) -> haversack::HaversackBuilder {
+//! Haversack::builder(model).configure(|agent| {
+//!     let policy = Policy::new(Mode::Ask).with_rule(Rule::allow("mcp__field-notes__search_notes"));
+//!     agent.policy(policy).limits(Limits::default().with_turns(Some(20)))
+//! })
+//! # }
+//! ```
+//!
+//! A run pauses at a call when there is no approver, or when it answers [`Verdict::Defer`](prelude::Verdict::Defer).
+//! The session is plain data: save it, and in whatever process goes on, `prepare()` again and call
+//! [`Equipped::resume`]. Verdicts given with [`Session::answer`](prelude::Session::answer) before that are acted upon;
+//! what is still open goes to the approver again.
+//!
 //! A project without skills and servers gives the same request, byte for byte, as an agent without this crate.
 //!
 //! # Features
@@ -59,6 +80,9 @@
 //! | `mcp` | yes | MCP servers over standard input and output |
 //! | `providers` | yes | models over HTTP |
 //! | `full` | no | all of them |
+//!
+//! The clock of the agent is tokio's. For the testing kit, derived schemas of typed tools and the full JSON Schema
+//! validator, also depend on `haversack-agent-core` with its features `testing`, `schemars` and `jsonschema`.
 
 pub use haversack_agent_core as agent_core;
 #[cfg(feature = "providers")]

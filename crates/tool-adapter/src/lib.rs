@@ -1,4 +1,20 @@
 //! The only place where neighbours meet: skills and MCP tools become ordinary tools of the agent loop.
+//!
+//! - [`naming`]: public names for the tools of servers, `mcp__<server>__<tool>`, and the table back.
+//! - `mcp` (feature): tools, resources and prompts of servers; results as blocks, marked as data.
+//! - `skill_tool` (feature `skills`): levels 2 and 3 of skills, for the model to call.
+//! - `invocation` (feature `skills`): `/name arguments` of a user as the message that starts a run.
+//!
+//! Most hosts use it through the facade `haversack`.
+//!
+//! ```
+//! use haversack_tool_adapter::naming::{NameTable, Original};
+//!
+//! let mut names = NameTable::new();
+//! names.assign([Original::new("field notes", "add_note")]);
+//! let name = names.public(&Original::new("field notes", "add_note"));
+//! assert_eq!(name, Some("mcp__field_notes__add_note"));
+//! ```
 
 pub mod naming;
 #[cfg(feature = "mcp")]

@@ -13,6 +13,13 @@ pub const SKILL_TOOL: &str = "skill";
 
 /// Hands skills to the model: a body, a bundled file, or a search over all of them. Reads only, so it never asks.
 ///
+/// | argument | type | what it does |
+/// | --- | --- | --- |
+/// | `name` | string | the skill; alone, it loads the body |
+/// | `resource` | string | a bundled file, relative to the skill's folder; `.` lists the files |
+/// | `page` | integer from 1 | which page of a long text |
+/// | `search` | string | words to find a skill by, instead of a name |
+///
 /// One tool belongs to one run: its [`Reader`] remembers what the model has seen. It is made only where there is a
 /// skill to load ([`SkillTool::for_reader`] gives `None` otherwise), so that a host without skills sends the same
 /// bytes as one without this crate.
