@@ -119,7 +119,8 @@ impl State {
                     let Some(queue) = queue else { continue };
                     Delivery::Progress(queue, progress)
                 }
-                Output::Settled { tag, outcome } => {
+                // What ends with the connection is told after why it ended, which callers ask at once.
+                Output::Settled { tag, outcome } if !matches!(outcome, Outcome::Closed) => {
                     // Whoever does not wait any more has dropped its end.
                     let _ = tag.outcome.send(outcome);
                     continue;
@@ -458,7 +459,8 @@ impl Driver {
             };
             match output {
                 // Taken care of above.
-                Output::Progress { .. } | Output::Settled { .. } => {}
+                Output::Progress { .. } => {}
+                Output::Settled { tag, outcome } => drop(tag.outcome.send(outcome)),
                 Output::Acknowledged { id } => self.connection.acknowledge(id),
                 Output::Notice(notice) => self.connection.events.push(Event::Notice(notice)),
                 Output::Asked { id, method, params } => {
@@ -470,7 +472,10 @@ impl Driver {
                     self.connection.opened(Err((error, start_again)));
                     stop = Some(Stop::Closed);
                 }
-                Output::Broken { reason } => stop = Some(Stop::Broken(reason)),
+                Output::Broken { reason } => {
+                    self.connection.set_reason(&reason);
+                    stop = Some(Stop::Broken(reason));
+                }
             }
         }
         stop

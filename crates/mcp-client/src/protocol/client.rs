@@ -281,8 +281,10 @@ impl<T> ClientMachine<T> {
         match line {
             Line::Text(text) => self.handle(now, Raw::Line(text)),
             Line::TooLong { head, limit } => self.handle_too_long(&head, limit),
-            Line::Endless { bytes } => {
-                let reason = format!("the server sent a line of over {bytes} bytes that does not end");
+            Line::Endless { bytes, limit } => {
+                let reason = format!(
+                    "it sent a line of over {bytes} bytes that does not end, past the limit of {limit} bytes"
+                );
                 self.outputs.push_back(Output::Broken { reason });
                 self.handle_closed();
             }
@@ -446,3 +448,6 @@ fn after(now: Instant, time: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     now.checked_add(time).or_else(|| now.checked_add(FAR)).unwrap_or(now)
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use std::mem;
 /// The byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Bytes of a line that is too long that are kept, to find out what it would have answered.
+/// Bytes of a line that is too long that are kept, to find out what it would have answered; fewer if the limit is lower.
 const KEPT_HEAD_BYTES: usize = 256;
 
 /// From this length on a line is handed over in the buffer it was read into, instead of being copied out.
@@ -91,6 +91,8 @@ pub enum Line<'a> {
     Endless {
         /// How many bytes of it were read, at least.
         bytes: usize,
+        /// The limit of a line, in bytes.
+        limit: usize,
     },
 }
 
@@ -221,7 +223,7 @@ impl LineBuffer {
                 self.bytes = Vec::new();
                 self.start = 0;
                 self.scanned = 0;
-                return Some(Line::Endless { bytes: dropped });
+                return Some(Line::Endless { bytes: dropped, limit: self.max_line_bytes });
             }
             return None;
         }
@@ -238,7 +240,8 @@ impl LineBuffer {
         self.counts.lines += 1;
         self.counts.too_long += 1;
         self.at_start_of_stream = false;
-        let end = self.bytes.len().min(start.saturating_add(KEPT_HEAD_BYTES));
+        // The line is longer than its limit, so that many bytes are its own, and they are there however it was cut.
+        let end = start.saturating_add(KEPT_HEAD_BYTES.min(self.max_line_bytes));
         let head = self.bytes.get(start..end).unwrap_or_default().to_vec();
         Line::TooLong { head, limit: self.max_line_bytes }
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::json::{Key, KeyOf};
 
 /// The longest id of a peer's request that is echoed, in bytes of JSON; a longer one is noise.
-const MAX_PEER_ID_BYTES: usize = 1024;
+pub(crate) const MAX_PEER_ID_BYTES: usize = 1024;
 
 /// The most members of a batch that are looked at.
 pub(crate) const MAX_BATCH_MEMBERS: usize = 1000;

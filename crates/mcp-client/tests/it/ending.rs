@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use haversack_mcp_client::protocol::EraChoice;
-use haversack_mcp_client::{Client, ClientOptions, ServerCommand};
+use haversack_mcp_client::{Client, ClientOptions, Error, ServerCommand};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 
 /// A server in a few lines of shell: it answers what every client asks, and writes its number where it is told to.
 const SERVER: &str = r#"
@@ -216,4 +218,48 @@ async fn a_call_over_streams_times_out_by_the_clock_and_the_server_is_told() {
         (&last["method"], &last["params"]["requestId"]),
         (&json!("notifications/cancelled"), &json!(2))
     );
+}
+
+type Call = Pin<Box<dyn Future<Output = Error> + Send>>;
+
+/// Goes on the moment it is woken, as a caller on another thread may.
+struct AtOnce {
+    call: Mutex<Option<Call>>,
+    heard: tokio::sync::watch::Sender<Option<Error>>,
+}
+
+impl Wake for AtOnce {
+    fn wake(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        let mut call = self.call.lock().unwrap();
+        if let Some(waiting) = call.as_mut()
+            && let Poll::Ready(error) = waiting.as_mut().poll(&mut Context::from_waker(&waker))
+        {
+            *call = None;
+            self.heard.send_replace(Some(error));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_on_at_once_hears_why_the_connection_broke() {
+    const LIMIT: usize = 10_000;
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    tokio::spawn(async move {
+        let (reader, mut writer) = tokio::io::split(theirs);
+        let mut lines = tokio::io::BufReader::new(reader).lines();
+        lines.next_line().await.unwrap();
+        let opening = b"{\"id\":1,\"result\":{\"protocolVersion\":\"2025-06-18\"}}\n";
+        writer.write_all(opening).await.unwrap();
+        while !lines.next_line().await.unwrap().unwrap().contains("tools/call") {}
+        while writer.write_all(&[b'x'; 1000]).await.is_ok() {}
+    });
+    let (reader, writer) = tokio::io::split(ours);
+    let client = Client::connect(reader, writer, options().with_max_line_bytes(LIMIT)).await.unwrap();
+    let calling = client.clone();
+    let call = async move { calling.call_tool("wait", serde_json::Map::new()).await.unwrap_err() };
+    let (heard, mut hears) = tokio::sync::watch::channel(None);
+    Arc::new(AtOnce { call: Mutex::new(Some(Box::pin(call))), heard }).wake();
+    let error = hears.wait_for(Option::is_some).await.unwrap().as_ref().unwrap().to_string();
+    assert!(error.contains("does not end") && error.contains("limit of 10000 bytes"), "{error}");
 }

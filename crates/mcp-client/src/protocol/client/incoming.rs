@@ -135,6 +135,7 @@ impl<T> ClientMachine<T> {
 
     fn handle_request(&mut self, id: PeerId, method: &str, params: Object) {
         if matches!(self.phase, Phase::Ready(Era::Modern)) {
+            let method = excerpt(method.as_bytes());
             let message =
                 format!("the server asked {method}, which it may not in this revision: not answered");
             self.problem(ProblemCode::ForbiddenRequest, message);
@@ -148,7 +149,8 @@ impl<T> ClientMachine<T> {
             _ => "",
         };
         if !self.config.capabilities.contains_key(declared) {
-            let error = RpcError::new(code::METHOD_NOT_FOUND, format!("this client does not serve {method}"));
+            let message = format!("this client does not serve {}", excerpt(method.as_bytes()));
+            let error = RpcError::new(code::METHOD_NOT_FOUND, message);
             self.reply(&id, Err(&error));
         } else if self.asks.len() >= MAX_ASKS || self.asks.contains(&id) {
             let error =
@@ -176,6 +178,7 @@ impl<T> ClientMachine<T> {
                 self.handle_plain_notification(now, method, params, params_json);
             }
             _ => {
+                let method = excerpt(method.as_bytes());
                 let message = format!("{method} of a subscription that is not open was left out");
                 self.problem(ProblemCode::Stray, message);
             }

@@ -7,7 +7,7 @@ fn lines_of<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> (Ve
     let mut show = |line: Line<'_>| {
         found.push(match line {
             Line::Text(text) => String::from_utf8_lossy(&text.into_vec()).into_owned(),
-            Line::TooLong { head, .. } => format!("!{}", String::from_utf8_lossy(&head[..limit])),
+            Line::TooLong { head, .. } => format!("!{}", String::from_utf8_lossy(&head)),
             Line::Endless { .. } => "!!".to_owned(),
         });
     };
@@ -59,6 +59,18 @@ fn a_line_over_the_limit_is_reported_and_the_next_one_is_read() {
     assert_eq!(counts.too_long, 1);
     let (found, _) = lines_of([b"12345".as_slice(), b"678", b"9\nok\n"], 5);
     assert_eq!(found, ["!12345", "ok"]);
+}
+
+#[test]
+fn what_is_kept_of_a_line_that_is_too_long_is_its_own_and_the_same_however_it_is_cut() {
+    let stream = b"{\"id\":1}\n{\"id\":2}\nok\n";
+    for pieces in 1..=stream.len() {
+        let (found, _) = lines_of(stream.chunks(pieces), 5);
+        assert_eq!(found, ["!{\"id\"", "!{\"id\"", "ok"], "in pieces of {pieces}");
+    }
+    let long = [b'x'; 1000];
+    let (found, _) = lines_of([long.as_slice()], 900);
+    assert_eq!(found, [format!("!{}", "x".repeat(KEPT_HEAD_BYTES))]);
 }
 
 #[test]
