@@ -1,1 +1,3 @@
 //! Shared parts of the benches.
+
+pub mod contest;
