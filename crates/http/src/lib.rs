@@ -1,12 +1,13 @@
 //! One method to send a request with, and a decoder for what streams back.
 //!
-//! Two things that a model provider and an MCP client both need, and nothing else:
+//! What a model provider and an MCP client both need, and nothing else:
 //!
 //! - [`HttpClient`]: one method, bodies streamed in both directions. A host brings its own stack by implementing it, tests
 //!   answer from memory, and feature `reqwest` holds a ready-made one, `ReqwestClient` (feature `tls` lets it speak
 //!   HTTPS: rustls with ring, certificates from the platform).
 //! - [`SseDecoder`]: bytes of a `text/event-stream` in, events out. It does no I/O, keeps no clock, copies only
 //!   what is split over two reads, and takes linear time whatever the bytes are.
+//! - [`Secret`]: a key or token in a type that does not show it.
 //!
 //! ```
 //! use haversack_http::{SseDecoder, SseItem};
@@ -58,6 +59,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
+mod secret;
 mod body;
 mod client;
 mod sse;
@@ -71,4 +73,5 @@ pub use error::{HttpError, HttpErrorKind};
 pub use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 #[cfg(feature = "reqwest")]
 pub use reqwest_client::{ReqwestClient, ReqwestOptions};
+pub use secret::Secret;
 pub use sse::{SseDecoder, SseError, SseEvent, SseItem, SseLimits};

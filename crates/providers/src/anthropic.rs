@@ -11,7 +11,7 @@ use haversack_agent_core::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, ToolChoice,
 };
 use haversack_agent_core::tool::ToolSpec;
-use haversack_http::{HeaderName, HeaderValue, HttpClient, header};
+use haversack_http::{HeaderName, HeaderValue, HttpClient, Secret, header};
 use serde_json::{Map, Value, json};
 
 use crate::anthropic::decode::Decoder;
@@ -24,7 +24,6 @@ use crate::json as write;
 use crate::listing::{self, Page};
 use crate::names;
 use crate::provider::Provider;
-use crate::secret::Secret;
 
 /// Where Anthropic serves its API.
 pub(crate) const BASE_URL: &str = "https://api.anthropic.com";

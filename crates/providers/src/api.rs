@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use haversack_agent_core::model::{ModelError, ModelRequest, PromptSection};
 use haversack_agent_core::tool::ToolSpec;
-use haversack_http::{HeaderName, HeaderValue};
+use haversack_http::{HeaderName, HeaderValue, Secret};
 use serde_json::{Map, Value};
 
 use crate::accumulate::Accumulator;
 use crate::encode::EncodeMessage;
 use crate::endpoint::Endpoint;
 use crate::listing::{self, Page};
-use crate::secret::Secret;
 
 /// How a stream is cut into events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haversack_agent_core::model::ModelInfo;
-use haversack_http::{HeaderName, HeaderValue, HttpClient, without_secrets};
+use haversack_http::{HeaderName, HeaderValue, HttpClient, Secret, without_secrets};
 use serde_json::{Map, Value};
-
-use crate::secret::Secret;
 
 /// How long each part of a call may take. There is no bound over the whole answer: a stream may last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use haversack_agent_core::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, ReasoningEffort, ToolChoice,
 };
 use haversack_agent_core::tool::ToolSpec;
-use haversack_http::{HeaderName, HttpClient};
+use haversack_http::{HeaderName, HttpClient, Secret};
 use serde_json::{Map, Value, json};
 
 use crate::api::{self, Api, Form, Framing};
@@ -25,7 +25,6 @@ use crate::json as write;
 use crate::listing::{self, ListedModel, Page};
 use crate::names;
 use crate::provider::Provider;
-use crate::secret::Secret;
 
 /// Where Google serves its developer API.
 pub(crate) const BASE_URL: &str = "https://generativelanguage.googleapis.com";

@@ -63,7 +63,6 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod secret;
 mod lenient;
 mod json;
 mod media;
@@ -93,6 +92,7 @@ pub mod presets;
 pub use anthropic::{Anthropic, AnthropicMessages, CacheTtl, ThinkingForm};
 pub use endpoint::{Limits, Timeouts};
 pub use gemini::{Gemini, GeminiApi, SchemaForm};
+pub use haversack_http::Secret;
 pub use listing::ListedModel;
 pub use names::ToolIdFormat;
 pub use ollama::{KeepAlive, Ollama, OllamaApi, OllamaDetails};
@@ -103,4 +103,3 @@ pub use profile::{
     ToolChoiceForm, ToolImages,
 };
 pub use provider::Provider;
-pub use secret::Secret;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use haversack_http::HttpClient;
+use haversack_http::{HttpClient, Secret};
 
 use crate::anthropic::{self, Anthropic};
 use crate::gemini::{self, Gemini};
@@ -12,7 +12,6 @@ use crate::ollama::{self, Ollama};
 use crate::openai_chat::OpenAiChat;
 use crate::openai_responses::OpenAiResponses;
 use crate::profile::Profile;
-use crate::secret::Secret;
 
 /// Anthropic at `https://api.anthropic.com`.
 pub fn anthropic(http: impl HttpClient, key: impl Into<Secret>, model: impl Into<Arc<str>>) -> Anthropic {

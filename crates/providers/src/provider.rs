@@ -4,14 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use haversack_agent_core::model::{ModelError, ModelInfo, ModelRequest, ModelStream};
-use haversack_http::HttpClient;
+use haversack_http::{HttpClient, Secret};
 use serde_json::Value;
 
 use crate::api::{self, Api};
 use crate::call::{Call, Kept, list};
 use crate::endpoint::{Endpoint, Limits, Timeouts};
 use crate::listing::ListedModel;
-use crate::secret::Secret;
 
 /// One model behind one API. Cheap to clone; clones share what is kept of encoded histories.
 ///

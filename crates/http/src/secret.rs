@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// program has to ask for it by name.
 ///
 /// ```
-/// use haversack_providers::Secret;
+/// use haversack_http::Secret;
 ///
 /// let key = Secret::new("sk-very-secret");
 /// assert_eq!(format!("{key:?}"), "Secret(..)");
@@ -31,8 +31,9 @@ impl Secret {
         &self.0
     }
 
-    /// The text without this secret in it: servers like to quote the key that they refuse.
-    pub(crate) fn redact(&self, text: &mut String) {
+    /// Puts `[key]` in the place of this secret wherever the text quotes it, since servers like to quote the key that
+    /// they refuse. A secret of fewer than six bytes is not looked for.
+    pub fn redact(&self, text: &mut String) {
         if self.0.len() >= MIN_REDACTED_BYTES && text.contains(&*self.0) {
             *text = text.replace(&*self.0, "[key]");
         }
