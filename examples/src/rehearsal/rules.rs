@@ -3,7 +3,7 @@
 //! 1. If the system prompt lists skills and a `skill` tool is offered, load the one whose line shares most words
 //!    with the task.
 //! 2. If the loaded text names a bundled file, read it.
-//! 3. For each sentence of the task, call the MCP tool whose name and description share most words with it, with
+//! 3. For each sentence of the task, call the other tool whose name and description share most words with it, with
 //!    arguments made from the sentence (and tags from the file that was read).
 //! 4. Sum up what came back.
 
@@ -118,9 +118,8 @@ impl<'a> Scene<'a> {
 
     fn fitting_tool(&self, sentence: &str) -> Option<&'a Value> {
         let wanted = words(sentence);
-        let servers =
-            self.tools.iter().filter(|t| t["name"].as_str().is_some_and(|n| n.starts_with("mcp__")));
-        let scored = servers.map(|tool| {
+        let others = self.tools.iter().filter(|tool| tool["name"] != "skill");
+        let scored = others.map(|tool| {
             let own = tool["name"].as_str().and_then(|n| n.rsplit("__").next()).unwrap_or_default();
             let text = tool["description"].as_str().unwrap_or_default();
             (2 * shared(&wanted, &words(&own.replace('_', " "))) + shared(&wanted, &words(text)), *tool)

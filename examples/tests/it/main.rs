@@ -8,3 +8,4 @@ mod bad_input;
 mod byte_identity;
 mod quickstart_binary;
 mod quickstart_in_process;
+mod small_hosts;
