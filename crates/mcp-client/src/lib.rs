@@ -119,6 +119,8 @@ mod client;
 mod lists;
 mod calls;
 mod listen;
+#[cfg(feature = "oauth")]
+pub mod oauth;
 pub mod manager;
 
 pub use call::{ProgressStream, ToolCall};

@@ -1,0 +1,488 @@
+//! The whole way against an authorization server in memory, each rule of the authorization pages by itself.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures_core::Stream as _;
+use haversack_http::{HttpClient, HttpError, HttpRequest, HttpResponse, Method, Secret, StatusCode};
+use oauth2::url::{Url, form_urlencoded};
+use serde_json::{Value, json};
+
+use super::{
+    AuthorizationRequest, Browser, ClientCredentials, IssuerCredentials, OAuth, OAuthError, OAuthOptions,
+    Refused,
+};
+use crate::oauth::store::CredentialStore;
+
+const SERVER: &str = "https://mcp.example/mcp";
+const DESCRIPTION: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+const ISSUER: &str = "https://auth.example";
+const METADATA: &str = "https://auth.example/.well-known/oauth-authorization-server";
+
+/// What the servers answer, and what they were asked.
+struct World {
+    documents: BTreeMap<String, Value>,
+    /// What the redirect says beside the code.
+    iss: Option<String>,
+    denies: bool,
+    refuses_refresh: bool,
+    token_lasts: Option<u64>,
+    seen: Vec<Seen>,
+    given: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    method: Method,
+    url: String,
+    authorization: Option<String>,
+    form: BTreeMap<String, String>,
+    json: Value,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        let resource = json!({"resource": SERVER, "authorization_servers": [ISSUER]});
+        let mut world = Self {
+            documents: BTreeMap::new(),
+            iss: None,
+            denies: false,
+            refuses_refresh: false,
+            token_lasts: Some(3600),
+            seen: Vec::new(),
+            given: 0,
+        };
+        world.at(DESCRIPTION, resource);
+        world.at(METADATA, metadata(ISSUER));
+        world
+    }
+}
+
+fn metadata(issuer: &str) -> Value {
+    json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/authorize"),
+        "token_endpoint": format!("{issuer}/token"),
+        "registration_endpoint": format!("{issuer}/register"),
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+    })
+}
+
+fn set(world: &mut World, field: &str, value: Value) {
+    world.documents.get_mut(METADATA).unwrap()[field] = value;
+}
+
+fn described_as(world: &mut World, resource: &str) {
+    world.at(DESCRIPTION, json!({"resource": resource, "authorization_servers": [ISSUER]}));
+}
+
+impl World {
+    fn at(&mut self, url: &str, document: Value) {
+        self.documents.insert(url.to_owned(), document);
+    }
+
+    fn answer(&mut self, seen: &Seen) -> HttpResponse {
+        self.seen.push(seen.clone());
+        let url = Url::parse(&seen.url).unwrap();
+        let json = |status, value: Value| HttpResponse::new(status, value.to_string());
+        match (seen.method.as_str(), url.path()) {
+            ("POST", path) if path.ends_with("/register") => {
+                let mut given = json!({"client_id": format!("client of {}", url.host_str().unwrap())});
+                if seen.json["token_endpoint_auth_method"] != "none" {
+                    given["client_secret"] = json!("cl13nt-s3cret");
+                }
+                json(StatusCode::CREATED, given)
+            }
+            ("POST", path) if path.ends_with("/token") => {
+                if self.refuses_refresh && seen.form.get("grant_type").is_some_and(|g| g == "refresh_token") {
+                    return json(StatusCode::BAD_REQUEST, json!({"error": "invalid_grant"}));
+                }
+                self.given += 1;
+                let mut given = json!({"access_token": format!("t0ken-{}", self.given), "token_type": "bearer",
+                    "refresh_token": format!("r3fresh-{}", self.given)});
+                if let Some(lasts) = self.token_lasts {
+                    given["expires_in"] = json!(lasts);
+                }
+                json(StatusCode::OK, given)
+            }
+            ("GET", _) => match self.documents.get(&seen.url) {
+                Some(document) => json(StatusCode::OK, document.clone()),
+                None => json(StatusCode::NOT_FOUND, json!({"error": "not found"})),
+            },
+            _ => json(StatusCode::METHOD_NOT_ALLOWED, json!({})),
+        }
+    }
+}
+
+/// The servers behind the address bar and behind the client.
+#[derive(Clone)]
+struct Net(Arc<Mutex<World>>);
+
+#[async_trait]
+impl HttpClient for Net {
+    async fn send(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let mut body = Vec::new();
+        while let Some(chunk) =
+            std::future::poll_fn(|cx| std::pin::Pin::new(&mut request.body).poll_next(cx)).await
+        {
+            body.extend_from_slice(&chunk?);
+        }
+        let seen = Seen {
+            method: request.method,
+            url: request.url,
+            authorization: request
+                .headers
+                .get("authorization")
+                .map(|value| value.to_str().unwrap().to_owned()),
+            form: form_urlencoded::parse(&body).into_owned().collect(),
+            json: serde_json::from_slice(&body).unwrap_or_default(),
+        };
+        Ok(self.0.lock().unwrap().answer(&seen))
+    }
+}
+
+#[async_trait]
+impl Browser for Net {
+    fn redirect_uri(&self) -> String {
+        "http://127.0.0.1:7777/callback".to_owned()
+    }
+
+    async fn visit(&self, request: &AuthorizationRequest) -> Result<String, Box<dyn Error + Send + Sync>> {
+        let mut world = self.0.lock().unwrap();
+        let url = Url::parse(&request.url)?;
+        let form: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
+        world.seen.push(Seen {
+            method: Method::GET,
+            url: request.url.clone(),
+            authorization: None,
+            form: form.clone(),
+            json: Value::Null,
+        });
+        let mut back = Url::parse(&form["redirect_uri"])?;
+        let what = if world.denies { ("error", "access_denied") } else { ("code", "c0de") };
+        back.query_pairs_mut().append_pair(what.0, what.1).append_pair("state", &form["state"]);
+        if let Some(iss) = &world.iss {
+            back.query_pairs_mut().append_pair("iss", iss);
+        }
+        Ok(back.into())
+    }
+}
+
+struct Case {
+    net: Net,
+    oauth: OAuth,
+}
+
+impl Case {
+    fn new(options: OAuthOptions, change: impl FnOnce(&mut World)) -> Self {
+        let mut world = World::default();
+        change(&mut world);
+        let net = Net(Arc::new(Mutex::new(world)));
+        Self { oauth: OAuth::new(net.clone(), net.clone(), options), net }
+    }
+
+    fn plain(change: impl FnOnce(&mut World)) -> Self {
+        Self::new(OAuthOptions::new("test host"), change)
+    }
+
+    async fn renew(&self, refused: Refused) -> Result<Secret, OAuthError> {
+        self.oauth.renew(SERVER, &refused).await
+    }
+
+    fn seen(&self, path: &str) -> Vec<Seen> {
+        let world = self.net.0.lock().unwrap();
+        world.seen.iter().filter(|seen| Url::parse(&seen.url).unwrap().path() == path).cloned().collect()
+    }
+
+    fn visits(&self) -> Vec<BTreeMap<String, String>> {
+        self.seen("/authorize").into_iter().map(|seen| seen.form).collect()
+    }
+}
+
+fn refused() -> Refused {
+    Refused::default()
+}
+
+#[tokio::test]
+async fn a_refusal_ends_with_a_token_and_each_request_names_the_resource_and_pkce() {
+    let case = Case::plain(|_| {});
+    assert!(case.oauth.token(SERVER).await.is_none());
+    let token = case.renew(refused()).await.unwrap();
+    assert_eq!(token.expose(), "t0ken-1");
+    assert_eq!(case.oauth.token(SERVER).await, Some(token));
+
+    let visit = &case.visits()[0];
+    assert_eq!(visit["resource"], SERVER);
+    assert_eq!(visit["code_challenge_method"], "S256");
+    assert_eq!(visit["client_id"], "client of auth.example");
+    assert!(!visit.contains_key("scope"), "no scope is known: {visit:?}");
+    let registration = &case.seen("/register")[0].json;
+    assert_eq!(registration["application_type"], "native");
+    assert_eq!(registration["redirect_uris"], json!(["http://127.0.0.1:7777/callback"]));
+    let exchange = &case.seen("/token")[0];
+    assert_eq!((exchange.form["resource"].as_str(), exchange.form["code"].as_str()), (SERVER, "c0de"));
+    assert!(exchange.form["code_verifier"].len() >= 43);
+    assert!(exchange.authorization.is_none(), "a public client shows no secret");
+}
+
+#[tokio::test]
+async fn the_resource_is_sent_as_its_metadata_writes_it() {
+    let case = Case::plain(|world| {
+        world.documents.remove(DESCRIPTION);
+        world.at(
+            "https://mcp.example/.well-known/oauth-protected-resource",
+            json!({"resource": "https://mcp.example", "authorization_servers": [ISSUER]}),
+        );
+    });
+    case.renew(refused()).await.unwrap();
+    assert_eq!(case.visits()[0]["resource"], "https://mcp.example", "no slash is added");
+    assert_eq!(case.seen("/token")[0].form["resource"], "https://mcp.example");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_before_the_user_is_asked() {
+    type Change = fn(&mut World);
+    let cases: &[(&str, Change, &str)] = &[
+        ("another resource", |world| described_as(world, "https://evil.example/mcp"), "another place"),
+        (
+            "another issuer",
+            |world| set(world, "issuer", json!("https://attacker.example")),
+            "attacker.example",
+        ),
+        ("no PKCE", |world| set(world, "code_challenge_methods_supported", json!(null)), "PKCE"),
+        ("only plain PKCE", |world| set(world, "code_challenge_methods_supported", json!(["plain"])), "PKCE"),
+        (
+            "an endpoint inside our network",
+            |world| set(world, "token_endpoint", json!("http://169.254.169.254/token")),
+            "token endpoint",
+        ),
+        ("no registration", |world| set(world, "registration_endpoint", json!(null)), "with_client"),
+        ("no metadata", |world| drop(world.documents.remove(METADATA)), "no metadata"),
+    ];
+    for (name, change, word) in cases {
+        let case = Case::plain(change);
+        let error = case.renew(refused()).await.unwrap_err().to_string();
+        assert!(error.contains(word), "{name}: {error}");
+        assert!(case.visits().is_empty(), "{name}: the user was asked");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_another_issuer_gets_no_token() {
+    // What the metadata promises, what the redirect says, whether a token follows.
+    let cases = [
+        (Some(true), Some(ISSUER), true),
+        (None, None, true),
+        (None, Some(ISSUER), true),
+        (Some(true), None, false),
+        (Some(true), Some("https://evil.example"), false),
+        (None, Some("https://evil.example"), false),
+        (Some(true), Some("https://auth.example/"), false),
+    ];
+    for (promised, iss, expected) in cases {
+        let case = Case::plain(|world| {
+            world.iss = iss.map(ToOwned::to_owned);
+            set(world, "authorization_response_iss_parameter_supported", json!(promised));
+        });
+        assert_eq!(case.renew(refused()).await.is_ok(), expected, "{promised:?} {iss:?}");
+        assert_eq!(case.seen("/token").len(), usize::from(expected), "{promised:?} {iss:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_client_is_the_hosts_then_its_metadata_address_then_a_registered_one() {
+    let url = "https://host.example/client.json";
+    let options = || OAuthOptions::new("test host").with_client_metadata_url(url);
+    let by_metadata = |world: &mut World| {
+        set(world, "client_id_metadata_document_supported", json!(true));
+    };
+    let own = ClientCredentials::new("own").with_secret("own-s3cret");
+    let cases = [
+        (options().with_client(ISSUER, own.clone()), true, "own"),
+        (options(), true, url),
+        (options(), false, "client of auth.example"),
+        (options().with_client("https://other.example", own), false, "client of auth.example"),
+    ];
+    for (options, takes_metadata, expected) in cases {
+        let case = Case::new(options, |world| {
+            if takes_metadata {
+                by_metadata(world);
+            }
+        });
+        case.renew(refused()).await.unwrap();
+        assert_eq!(case.visits()[0]["client_id"], expected);
+        assert_eq!(case.seen("/register").len(), usize::from(expected.starts_with("client of")));
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_the_way_the_token_endpoint_takes_it() {
+    for (method, in_header, in_form) in
+        [("client_secret_basic", true, false), ("client_secret_post", false, true), ("none", false, false)]
+    {
+        let case = Case::plain(|world| {
+            set(world, "token_endpoint_auth_methods_supported", json!([method]));
+        });
+        case.renew(refused()).await.unwrap();
+        let exchange = &case.seen("/token")[0];
+        assert_eq!(exchange.authorization.is_some(), in_header, "{method}");
+        assert_eq!(exchange.form.contains_key("client_secret"), in_form, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn more_scopes_are_asked_for_together_with_those_before_and_the_same_ones_only_once() {
+    let case = Case::plain(|_| {});
+    let first = case.renew(Refused { scope: Some("read".into()), ..refused() }).await.unwrap();
+    let wider =
+        Refused { scope: Some("write".into()), insufficient_scope: true, token: Some(first), ..refused() };
+    let second = case.renew(wider.clone()).await.unwrap();
+    assert_eq!(second.expose(), "t0ken-2");
+    let asked: Vec<_> = case.visits().iter().map(|visit| visit["scope"].clone()).collect();
+    assert_eq!(asked, ["read", "read write"]);
+
+    let again = case.renew(Refused { token: Some(second), ..wider }).await.unwrap_err();
+    assert!(matches!(again, OAuthError::ScopesNotEnough { .. }), "{again}");
+    assert_eq!(case.visits().len(), 2);
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_taken_is_refreshed_before_anybody_is_asked() {
+    let case = Case::plain(|_| {});
+    let first = case.renew(refused()).await.unwrap();
+    let second = case.renew(Refused { token: Some(first), ..refused() }).await.unwrap();
+    assert_eq!((second.expose(), case.visits().len()), ("t0ken-2", 1));
+    let refresh = &case.seen("/token")[1].form;
+    assert_eq!((refresh["grant_type"].as_str(), refresh["resource"].as_str()), ("refresh_token", SERVER));
+    assert_eq!(refresh["refresh_token"], "r3fresh-1");
+
+    case.net.0.lock().unwrap().refuses_refresh = true;
+    let third = case.renew(Refused { token: Some(second), ..refused() }).await.unwrap();
+    assert_eq!((third.expose(), case.visits().len()), ("t0ken-3", 2), "then the user is asked");
+}
+
+#[tokio::test]
+async fn a_token_about_to_end_is_renewed_before_it_is_used() {
+    let case = Case::plain(|world| world.token_lasts = Some(10));
+    case.renew(refused()).await.unwrap();
+    assert_eq!(case.oauth.token(SERVER).await.unwrap().expose(), "t0ken-2");
+    case.net.0.lock().unwrap().refuses_refresh = true;
+    assert!(case.oauth.token(SERVER).await.is_none(), "an ended token is not sent");
+}
+
+#[tokio::test]
+async fn another_authorization_server_sees_nothing_of_the_one_before() {
+    const OTHER: &str = "https://other.example";
+    let case = Case::plain(|_| {});
+    let first = case.renew(refused()).await.unwrap();
+    case.net.0.lock().unwrap().at(DESCRIPTION, json!({"resource": SERVER, "authorization_servers": [OTHER]}));
+    case.net
+        .0
+        .lock()
+        .unwrap()
+        .at("https://other.example/.well-known/oauth-authorization-server", metadata(OTHER));
+    let second = case.renew(Refused { token: Some(first), ..refused() }).await.unwrap();
+    assert_eq!(second.expose(), "t0ken-2");
+    let world = case.net.0.lock().unwrap();
+    for seen in world.seen.iter().filter(|seen| seen.url.starts_with(OTHER)) {
+        let text = format!("{seen:?}");
+        assert!(!text.contains("client of auth.example") && !text.contains("r3fresh-1"), "{text}");
+    }
+    assert!(world.seen.iter().any(|seen| seen.url == "https://other.example/register"));
+}
+
+#[tokio::test]
+async fn a_server_of_2025_03_26_is_its_own_authorization_server_at_the_default_places() {
+    let case = Case::plain(|world| world.documents.clear());
+    case.renew(refused()).await.unwrap();
+    let world = case.net.0.lock().unwrap();
+    for place in ["https://mcp.example/register", "https://mcp.example/token"] {
+        assert!(world.seen.iter().any(|seen| seen.url == place), "{place}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_takes_a_token_does_not_send_the_user_round_for_ever() {
+    let case = Case::plain(|world| world.refuses_refresh = true);
+    let mut token = None;
+    let error = loop {
+        match case.renew(Refused { token, ..refused() }).await {
+            Ok(given) => token = Some(given),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, OAuthError::TooManyVisits { .. }), "{error}");
+    assert_eq!(case.visits().len(), 3);
+}
+
+#[tokio::test]
+async fn requests_that_wait_at_the_same_time_ask_once() {
+    let case = Case::plain(|_| {});
+    let (a, b) = tokio::join!(case.renew(refused()), case.renew(refused()));
+    assert_eq!(a.unwrap(), b.unwrap());
+    assert_eq!(case.visits().len(), 1);
+
+    let token = case.oauth.token(SERVER).await;
+    let wider = Refused { scope: Some("more".into()), insufficient_scope: true, token, ..refused() };
+    let (a, b) = tokio::join!(case.renew(wider.clone()), case.renew(wider));
+    assert_eq!(a.unwrap(), b.unwrap());
+    assert_eq!(case.visits().len(), 2);
+}
+
+#[tokio::test]
+async fn a_no_of_the_user_is_told_as_such() {
+    let case = Case::plain(|world| world.denies = true);
+    let error = case.renew(refused()).await.unwrap_err().to_string();
+    assert!(error.contains("access_denied"), "{error}");
+}
+
+/// A store that outlives the client.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<BTreeMap<String, String>>>);
+
+#[async_trait]
+impl CredentialStore for Kept {
+    async fn load(&self, issuer: &str) -> Result<Option<IssuerCredentials>, Box<dyn Error + Send + Sync>> {
+        let text = self.0.lock().unwrap().get(issuer).cloned();
+        Ok(text.map(|text| IssuerCredentials::from_json(&text)).transpose()?)
+    }
+
+    async fn save(
+        &self,
+        issuer: &str,
+        credentials: &IssuerCredentials,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.0.lock().unwrap().insert(issuer.to_owned(), credentials.expose_json());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn after_a_restart_a_kept_token_is_used_and_nobody_is_asked() {
+    let (store, net) = (Kept::default(), Net(Arc::new(Mutex::new(World::default()))));
+    let start = || OAuth::with_store(net.clone(), net.clone(), OAuthOptions::new("test host"), store.clone());
+    let first = start().renew(SERVER, &refused()).await.unwrap();
+    let second = start().renew(SERVER, &refused()).await.unwrap();
+    assert_eq!(first, second);
+    let world = net.0.lock().unwrap();
+    let count = |end: &str| world.seen.iter().filter(|seen| seen.url.ends_with(end)).count();
+    assert_eq!((count("/register"), count("/token")), (1, 1));
+}
+
+#[tokio::test]
+async fn no_secret_stands_in_any_error_or_debug_text() {
+    let case = Case::plain(|world| {
+        set(world, "token_endpoint_auth_methods_supported", json!(["client_secret_post"]));
+    });
+    let token = case.renew(refused()).await.unwrap();
+    case.net.0.lock().unwrap().denies = true;
+    let wider = Refused { insufficient_scope: true, token: Some(token), ..refused() };
+    let error = case.renew(wider.clone()).await.unwrap_err();
+    let text = format!("{error} {error:?} {:?} {wider:?}", case.oauth);
+    for secret in ["t0ken", "r3fresh", "c0de", "cl13nt-s3cret"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+}
