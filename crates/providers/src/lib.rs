@@ -80,6 +80,7 @@ mod call;
 mod provider;
 mod profile;
 mod stop;
+mod refusal;
 mod schema;
 mod think;
 mod openai_chat;

@@ -41,36 +41,32 @@ impl ApiName {
 #[derive(Debug)]
 pub struct Outcome {
     api: ApiName,
-    text: String,
-    reasoning: String,
-    refusal: Option<String>,
-    calls: Vec<Value>,
-    order: Vec<String>,
+    blocks: Vec<Block>,
     usage: Option<Usage>,
     stop: Option<(StopReason, Option<String>)>,
     error: Option<ModelError>,
 }
 
+/// What the blocks of an answer hold, each kind joined.
+#[derive(Default)]
+struct Content {
+    text: String,
+    reasoning: String,
+    refusal: Option<String>,
+    calls: Vec<Value>,
+    order: Vec<String>,
+}
+
 impl Outcome {
     /// Nothing yet, of a call to this API.
     pub fn new(api: ApiName) -> Self {
-        Self {
-            api,
-            text: String::new(),
-            reasoning: String::new(),
-            refusal: None,
-            calls: Vec::new(),
-            order: Vec::new(),
-            usage: None,
-            stop: None,
-            error: None,
-        }
+        Self { api, blocks: Vec::new(), usage: None, stop: None, error: None }
     }
 
     /// Takes an event. Only blocks that are whole count; deltas were a preview of them.
     pub fn add(&mut self, event: ModelEvent) {
         match event {
-            ModelEvent::BlockDone(block) => self.block(&block),
+            ModelEvent::BlockDone(block) => self.blocks.push(block),
             ModelEvent::Usage(usage) => self.usage.get_or_insert_default().merge(usage),
             ModelEvent::Stop { reason, raw } => self.stop = Some((reason, raw)),
             _ => {}
@@ -82,23 +78,29 @@ impl Outcome {
         self.error = Some(error);
     }
 
-    fn block(&mut self, block: &Block) {
-        match block {
-            Block::Text { text } => self.text.push_str(text),
-            Block::Reasoning(reasoning) => self.reasoning.push_str(&reasoning.text),
-            Block::ToolCall(call) => self.calls.push(call_of(call)),
-            Block::Opaque(opaque) if opaque.raw["type"] == "refusal" => {
-                let more = opaque.raw["refusal"].as_str().unwrap_or_default();
-                self.refusal.get_or_insert_default().push_str(more);
+    fn content(&self) -> Content {
+        let mut content = Content::default();
+        for (at, block) in self.blocks.iter().enumerate() {
+            let refused = self.blocks.get(at + 1).is_some_and(is_refusal_mark);
+            match block {
+                Block::Text { text } if refused => content.refusal.get_or_insert_default().push_str(text),
+                Block::Text { text } => content.text.push_str(text),
+                Block::Reasoning(reasoning) => content.reasoning.push_str(&reasoning.text),
+                Block::ToolCall(call) => content.calls.push(call_of(call)),
+                _ => {}
             }
-            _ => {}
+            // On Chat's wire a refusal is a field and no content.
+            if refused && self.api != ApiName::OpenAiResponses {
+                continue;
+            }
+            let Some(kind) = self.kind(block) else { continue };
+            // Two blocks of one kind in a row are one, on wires that have no marks between blocks.
+            let has_marks = matches!(self.api, ApiName::Anthropic | ApiName::OpenAiResponses);
+            if has_marks || kind == "tool_use" || content.order.last() != Some(&kind) {
+                content.order.push(kind);
+            }
         }
-        let Some(kind) = self.kind(block) else { return };
-        // Two blocks of one kind in a row are one, on wires that have no marks between blocks.
-        let has_marks = matches!(self.api, ApiName::Anthropic | ApiName::OpenAiResponses);
-        if has_marks || kind == "tool_use" || self.order.last() != Some(&kind) {
-            self.order.push(kind);
-        }
+        content
     }
 
     /// What a block is called by its API; some of ours are no block there.
@@ -116,9 +118,7 @@ impl Outcome {
             },
             Block::ToolCall(_) => "tool_use",
             Block::Image(_) => "inlineData",
-            Block::Opaque(opaque) if opaque.raw["type"] == "refusal" => {
-                return (self.api == ApiName::OpenAiResponses).then(|| "text".to_owned());
-            }
+            block if is_refusal_mark(block) => return None,
             Block::Opaque(opaque) if self.api == ApiName::Gemini => {
                 let kinds = ["executableCode", "codeExecutionResult", "inlineData"];
                 kinds.into_iter().find(|kind| opaque.raw.get(*kind).is_some())?
@@ -131,27 +131,26 @@ impl Outcome {
 
     /// The object.
     pub fn to_json(&self) -> Value {
-        let (stop, stop_raw) = self.stop_words();
+        let content = self.content();
+        let (stop, stop_raw) = self.stop_words(content.refusal.is_some());
         json!({
-            "text": self.text,
-            "reasoning": self.reasoning,
-            "refusal": self.refusal,
-            "tool_calls": self.calls,
+            "text": content.text,
+            "reasoning": content.reasoning,
+            "refusal": content.refusal,
+            "tool_calls": content.calls,
             "stop_raw": stop_raw,
             "stop": stop,
             "usage": self.usage.map(|usage| usage_of(self.api, usage)),
-            "block_order": self.order,
+            "block_order": content.order,
             "error": self.error.as_ref().map(error_of),
         })
     }
 
-    fn stop_words(&self) -> (Option<&'static str>, Option<String>) {
+    fn stop_words(&self, refused: bool) -> (Option<&'static str>, Option<String>) {
         let Some((reason, raw)) = &self.stop else { return self.stop_beside_error() };
         let word = match reason {
             // A refusal is an answer that was withheld, to us; the wire calls it an ordinary end.
-            StopReason::Filtered
-                if self.refusal.is_some() && matches!(raw.as_deref(), Some("stop" | "completed")) =>
-            {
+            StopReason::Filtered if refused && matches!(raw.as_deref(), Some("stop" | "completed")) => {
                 Some("end")
             }
             StopReason::EndTurn => raw.as_deref().filter(|raw| !raw.is_empty()).map(|_| "end"),
@@ -181,6 +180,11 @@ impl Outcome {
             _ => (None, None),
         }
     }
+}
+
+/// What says that the text before it is a refusal.
+fn is_refusal_mark(block: &Block) -> bool {
+    matches!(block, Block::Opaque(opaque) if opaque.raw["type"] == "refusal")
 }
 
 fn call_of(call: &ToolCall) -> Value {

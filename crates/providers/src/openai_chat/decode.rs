@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use haversack_agent_core::message::{Block, Opaque, Seal};
+use haversack_agent_core::message::Seal;
 use haversack_agent_core::model::ModelEvent;
 use haversack_agent_core::tool::ToolSpec;
 use haversack_agent_core::usage::{StopReason, Usage};
@@ -28,6 +28,7 @@ use crate::names;
 use crate::openai_chat::rescue;
 use crate::openai_chat::wire::{Call, Chunk, Counts, Delta, Function};
 use crate::profile::Profile;
+use crate::refusal;
 use crate::stop;
 use crate::think::{Part, ThinkSplitter};
 
@@ -49,6 +50,15 @@ struct Known {
     is_whole: bool,
 }
 
+/// Whether the model refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    None,
+    /// The text that is being written is a refusal.
+    Open,
+    Done,
+}
+
 /// The reader of one answer.
 #[derive(Debug)]
 pub(crate) struct ChatAccumulator {
@@ -61,7 +71,7 @@ pub(crate) struct ChatAccumulator {
     calls: Vec<Known>,
     /// The call that went on last.
     current: Option<usize>,
-    refusal: String,
+    refusal: Refusal,
     reasoning_field: Option<&'static str>,
     reasoning_details: Vec<Value>,
     usage: Usage,
@@ -88,7 +98,7 @@ impl ChatAccumulator {
             think: profile.think_tags.then(ThinkSplitter::default),
             calls: Vec::new(),
             current: None,
-            refusal: String::new(),
+            refusal: Refusal::None,
             reasoning_field: None,
             reasoning_details: Vec::new(),
             usage: Usage::default(),
@@ -168,6 +178,10 @@ impl ChatAccumulator {
         } else {
             self.memo.forget();
         }
+        let goes_on = reasoning.is_some() || text.is_some() || !delta.tool_calls.0.is_empty();
+        if goes_on {
+            self.end_refusal(out)?;
+        }
         if let Some((field, text)) = reasoning {
             self.reasoning_field.get_or_insert(field);
             self.answer.reasoning(&text, out)?;
@@ -177,8 +191,7 @@ impl ChatAccumulator {
             self.text(&text, out)?;
         }
         if let Some(refusal) = delta.refusal.filled() {
-            self.refusal.push_str(&refusal);
-            out.push_back(ModelEvent::Text(refusal.into_owned()));
+            self.refuse(&refusal, out)?;
         }
         let learn = learn.filter(|_| plain && delta.tool_calls.0.len() == 1);
         for call in delta.tool_calls.0.into_iter().filter_map(|call| call.0) {
@@ -195,6 +208,25 @@ impl ChatAccumulator {
         think.feed(text, |part| result = self.part(part, out).and(std::mem::replace(&mut result, Ok(()))));
         self.think = Some(think);
         result
+    }
+
+    /// A refusal is a text block of its own.
+    fn refuse(&mut self, text: &str, out: &mut Events) -> Result<(), Fault> {
+        if self.refusal != Refusal::Open {
+            self.flush_think(out)?;
+            self.answer.close(out);
+            self.refusal = Refusal::Open;
+        }
+        self.answer.text(text, out)
+    }
+
+    /// Marks the refusal that is being written as such.
+    fn end_refusal(&mut self, out: &mut Events) -> Result<(), Fault> {
+        if self.refusal != Refusal::Open {
+            return Ok(());
+        }
+        self.refusal = Refusal::Done;
+        self.answer.block(refusal::mark(&self.issuer), out)
     }
 
     fn part(&mut self, part: Part<'_>, out: &mut Events) -> Result<(), Fault> {
@@ -339,9 +371,8 @@ impl ChatAccumulator {
             reason = stop::reason(self.finish.as_deref(), self.answer.has_calls());
         }
         self.seal_reasoning()?;
-        if !self.refusal.is_empty() {
-            let raw = json!({"type": "refusal", "refusal": std::mem::take(&mut self.refusal)});
-            self.answer.block(Block::Opaque(Opaque::new(Arc::clone(&self.issuer), raw)), out)?;
+        self.end_refusal(out)?;
+        if self.refusal != Refusal::None {
             reason = StopReason::Filtered;
         }
         if self.answer.finish(out) > 0 {
@@ -454,7 +485,8 @@ impl Accumulator for ChatAccumulator {
     fn abandon(&mut self, out: &mut Events) {
         // Both fail only when the answer is too long; then there is nothing to add to it, and the failure that led here
         // is the one to report.
-        let _too_long = self.flush_think(out).and_then(|()| self.seal_reasoning());
+        let _too_long =
+            self.flush_think(out).and_then(|()| self.end_refusal(out)).and_then(|()| self.seal_reasoning());
         self.answer.abandon(out);
     }
 

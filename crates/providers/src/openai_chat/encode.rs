@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::names;
 use crate::openai_chat::content::{part, text_part};
 use crate::profile::{EmptyContent, Profile, ReplayReasoning, ToolImages};
+use crate::refusal;
 
 /// The writer of one call.
 pub(crate) struct Writer<'a> {
@@ -121,9 +122,18 @@ impl Writer<'_> {
                 written
             })
             .collect();
-        let text = message.text();
+        let texts = |wanted: bool| -> String {
+            let blocks = refusal::told_apart(&message.blocks, &self.issuer);
+            blocks
+                .filter(|(_, refused)| *refused == wanted)
+                .filter_map(|(block, _)| block.as_text())
+                .collect()
+        };
+        let (text, refusal) = (texts(false), texts(true));
         if !text.is_empty() {
             object.insert("content".into(), text.into());
+        } else if !refusal.is_empty() {
+            object.insert("content".into(), Value::Null);
         } else if calls.is_empty() {
             object.insert("content".into(), "".into());
         } else {
@@ -141,13 +151,8 @@ impl Writer<'_> {
         if replays {
             self.reasoning(message, &mut object);
         }
-        for block in &message.blocks {
-            if let Block::Opaque(opaque) = block
-                && opaque.issuer == self.issuer
-                && let Some(refusal) = opaque.raw.get("refusal")
-            {
-                object.insert("refusal".into(), refusal.clone());
-            }
+        if !refusal.is_empty() {
+            object.insert("refusal".into(), refusal.into());
         }
         if !calls.is_empty() {
             object.insert("tool_calls".into(), calls.into());

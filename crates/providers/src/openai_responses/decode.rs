@@ -19,6 +19,7 @@ use crate::accumulate::Accumulator;
 use crate::fault::{Events, Fault};
 use crate::lenient::{self, Count, Text};
 use crate::names;
+use crate::refusal;
 use crate::stop;
 
 /// Items that one answer may have.
@@ -44,6 +45,7 @@ struct Event<'a> {
 enum Open {
     Text(String),
     Reasoning(String),
+    Refusal(String),
 }
 
 /// The reader of one answer.
@@ -95,9 +97,7 @@ impl ResponsesAccumulator {
             }
             "response.refusal.delta" => {
                 let delta = event.delta.filled().unwrap_or_default();
-                self.grow(delta.len())?;
-                out.push_back(ModelEvent::Text(delta.into_owned()));
-                Ok(())
+                self.refusal(delta, out)
             }
             "response.function_call_arguments.delta" => {
                 let key = key(event.item_id.as_filled(), event.output_index);
@@ -145,12 +145,28 @@ impl ResponsesAccumulator {
         }
         self.grow(delta.len())?;
         match (&mut self.open, is_reasoning) {
+            // An item that refuses and says something as well: the preview is of what came first.
+            (Some(Open::Refusal(_)), false) => return Ok(()),
             (Some(Open::Text(text)), false) | (Some(Open::Reasoning(text)), true) => text.push_str(&delta),
             (open, true) => *open = Some(Open::Reasoning(delta.clone().into_owned())),
             (open, false) => *open = Some(Open::Text(delta.clone().into_owned())),
         }
         let delta = delta.into_owned();
         out.push_back(if is_reasoning { ModelEvent::Reasoning(delta) } else { ModelEvent::Text(delta) });
+        Ok(())
+    }
+
+    /// A refusal reads as text and is a block of its own.
+    fn refusal(&mut self, delta: Cow<'_, str>, out: &mut Events) -> Result<(), Fault> {
+        self.grow(delta.len())?;
+        match &mut self.open {
+            Some(Open::Text(_)) => return Ok(()),
+            Some(Open::Refusal(text)) => text.push_str(&delta),
+            open => *open = Some(Open::Refusal(delta.clone().into_owned())),
+        }
+        if !delta.is_empty() {
+            out.push_back(ModelEvent::Text(delta.into_owned()));
+        }
         Ok(())
     }
 
@@ -205,18 +221,31 @@ impl ResponsesAccumulator {
     }
 
     fn message(&mut self, item: &Map<String, Value>, out: &mut Events) {
-        let parts = || item.get("content").and_then(Value::as_array).into_iter().flatten();
-        let of_kind = |kind: &'static str, field: &'static str| {
-            let parts = parts().filter(move |part| part.get("type").is_some_and(|found| found == kind));
-            parts.filter_map(move |part| part.get(field)?.as_str()).collect::<String>()
-        };
-        let (text, refusal) = (of_kind("output_text", "text"), of_kind("refusal", "refusal"));
-        if !text.is_empty() || refusal.is_empty() {
-            out.push_back(ModelEvent::BlockDone(Block::Text { text }));
+        let mut texts: Vec<(bool, String)> = Vec::new();
+        for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
+            let (refused, field) = match part.get("type").and_then(Value::as_str) {
+                Some("output_text") => (false, "text"),
+                Some("refusal") => (true, "refusal"),
+                _ => continue,
+            };
+            let text = part.get(field).and_then(Value::as_str).unwrap_or_default();
+            match texts.last_mut() {
+                Some((before, joined)) if *before == refused => joined.push_str(text),
+                _ => texts.push((refused, text.to_owned())),
+            }
         }
-        if !refusal.is_empty() {
-            self.has_refusal = true;
-            out.push_back(ModelEvent::BlockDone(self.opaque(json!({"type": "refusal", "refusal": refusal}))));
+        if texts.len() > 1 {
+            texts.retain(|(_, text)| !text.is_empty());
+        }
+        if texts.is_empty() {
+            texts.push((false, String::new()));
+        }
+        for (refused, text) in texts {
+            out.push_back(ModelEvent::BlockDone(Block::Text { text }));
+            if refused {
+                self.has_refusal = true;
+                out.push_back(ModelEvent::BlockDone(refusal::mark(&self.issuer)));
+            }
         }
     }
 
@@ -323,6 +352,10 @@ impl Accumulator for ResponsesAccumulator {
     fn abandon(&mut self, out: &mut Events) {
         match self.open.take() {
             Some(Open::Text(text)) => out.push_back(ModelEvent::BlockDone(Block::Text { text })),
+            Some(Open::Refusal(text)) => {
+                out.push_back(ModelEvent::BlockDone(Block::Text { text }));
+                out.push_back(ModelEvent::BlockDone(refusal::mark(&self.issuer)));
+            }
             Some(Open::Reasoning(text)) => {
                 out.push_back(ModelEvent::BlockDone(Block::Reasoning(Reasoning::new(text))));
             }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::media;
 use crate::names;
+use crate::refusal;
 
 /// The writer of one call.
 #[derive(Debug)]
@@ -37,9 +38,12 @@ impl Writer {
     fn assistant(&self, message: &Message, out: &mut Vec<u8>) {
         // A reasoning item belongs to the item that follows it, and alone it is refused.
         let last = message.blocks.iter().rposition(|block| self.is_item(block));
-        let blocks = message.blocks.iter().take(last.map_or(0, |last| last + 1));
-        for block in blocks {
+        let blocks = refusal::told_apart(&message.blocks, &self.issuer).take(last.map_or(0, |last| last + 1));
+        for (block, refused) in blocks {
             match block {
+                Block::Text { text } if refused => {
+                    push(out, &assistant_message(&json!({"type": "refusal", "refusal": text})));
+                }
                 Block::Text { text } if !text.is_empty() => {
                     push(out, &assistant_message(&json!({"type": "output_text", "text": text})));
                 }
@@ -57,13 +61,7 @@ impl Writer {
                         "arguments": call.arguments.to_string(),
                     }),
                 ),
-                Block::Opaque(opaque) if opaque.issuer == self.issuer => {
-                    if opaque.raw.get("type").is_some_and(|kind| kind == "refusal") {
-                        push(out, &assistant_message(&opaque.raw));
-                    } else {
-                        push(out, &opaque.raw);
-                    }
-                }
+                Block::Opaque(opaque) if self.is_item(block) => push(out, &opaque.raw),
                 _ => {}
             }
         }
@@ -74,7 +72,7 @@ impl Writer {
         match block {
             Block::Text { text } => !text.is_empty(),
             Block::ToolCall(_) => true,
-            Block::Opaque(opaque) => opaque.issuer == self.issuer,
+            Block::Opaque(opaque) => opaque.issuer == self.issuer && !refusal::is_mark(block),
             _ => false,
         }
     }

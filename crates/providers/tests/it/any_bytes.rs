@@ -12,13 +12,10 @@ fn items(outcome: Outcome) -> Vec<Result<ModelEvent, ModelError>> {
     outcome.events.into_iter().map(Ok).chain(outcome.error.map(Err)).collect()
 }
 
-/// Refusals of the Chat API are shown as they are written and kept as a block of that API, not as text.
-const REFUSALS: [&str; 2] = ["ddbe93f6930dba74", "e73cea8cb60d6fbf"];
-
 #[tokio::test]
 async fn every_recorded_answer_keeps_the_contract_of_a_model() {
     let mut broken = Vec::new();
-    for record in records_of_all().into_iter().filter(|record| !REFUSALS.contains(&record.id.as_str())) {
+    for record in records_of_all() {
         let outcome = record.with_body(record.reply.body.clone(), 1000).await;
         broken.extend(
             check_events(&items(outcome)).iter().map(|f| format!("{} {}: {f}", record.api, record.id)),
@@ -75,10 +72,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let read = |piece| items(runtime.block_on(record.with_body(body.clone(), piece)));
         let whole = read(usize::MAX);
-        let mut findings = check_events(&whole);
-        if REFUSALS.contains(&record.id.as_str()) {
-            findings.clear();
-        }
+        let findings = check_events(&whole);
         prop_assert!(findings.is_empty(), "{} {}: {:?}", record.api, record.id, findings);
         // What is wrong with bytes that are no answer at all may be told in other words when less of them is here.
         let told = |items: Vec<Result<ModelEvent, ModelError>>| items.into_iter().map(Result::ok).collect::<Vec<_>>();

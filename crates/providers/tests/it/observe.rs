@@ -55,8 +55,12 @@ pub(crate) fn shape(api: &str, outcome: &Outcome) -> Value {
     let mut reasoning = String::new();
     let mut calls = Vec::new();
     let mut order: Vec<String> = Vec::new();
-    for block in outcome.blocks() {
+    let mut refusal: Option<String> = None;
+    let blocks: Vec<&Block> = outcome.blocks().collect();
+    for (at, block) in blocks.iter().copied().enumerate() {
+        let refused = blocks.get(at + 1).is_some_and(|next| is_refusal_mark(next));
         match block {
+            Block::Text { text: more } if refused => refusal.get_or_insert_default().push_str(more),
             Block::Text { text: more } => text.push_str(more),
             Block::Reasoning(more) => reasoning.push_str(&more.text),
             Block::ToolCall(call) => calls.push(json!({
@@ -67,7 +71,8 @@ pub(crate) fn shape(api: &str, outcome: &Outcome) -> Value {
             })),
             _ => {}
         }
-        if let Some(name) = kind(api, block) {
+        // On Chat's wire a refusal is a field and no content.
+        if let Some(name) = kind(api, block).filter(|_| !refused || api == "openai_responses") {
             let is_merged = !matches!(api, "anthropic_messages" | "openai_responses")
                 && name != "tool_use"
                 && order.last() == Some(&name);
@@ -76,7 +81,6 @@ pub(crate) fn shape(api: &str, outcome: &Outcome) -> Value {
             }
         }
     }
-    let refusal = outcome.blocks().find_map(refusal_of);
     let (mut stop, mut stop_raw) =
         outcome.stop().map_or((Value::Null, None), |(reason, raw)| (word(reason, raw), raw));
     // A refusal is filtered to us and an ordinary end in the corpus.
@@ -94,9 +98,9 @@ pub(crate) fn shape(api: &str, outcome: &Outcome) -> Value {
     })
 }
 
-fn refusal_of(block: &Block) -> Option<&str> {
-    let Block::Opaque(opaque) = block else { return None };
-    (opaque.raw["type"] == "refusal").then_some(opaque.raw["refusal"].as_str())?
+/// What says that the text before it is a refusal.
+fn is_refusal_mark(block: &Block) -> bool {
+    matches!(block, Block::Opaque(opaque) if opaque.raw["type"] == "refusal")
 }
 
 /// What the corpus calls a block; some of ours are no block there.
@@ -117,9 +121,7 @@ fn kind(api: &str, block: &Block) -> Option<String> {
             let kinds = ["executableCode", "codeExecutionResult", "inlineData"];
             (*kinds.iter().find(|kind| opaque.raw.get(**kind).is_some())?).to_owned()
         }
-        Block::Opaque(opaque) if opaque.raw["type"] == "refusal" => {
-            (api == "openai_responses").then(|| "text".to_owned())?
-        }
+        block if is_refusal_mark(block) => return None,
         Block::Opaque(opaque) => opaque.raw["type"].as_str().filter(|kind| *kind != "text")?.to_owned(),
         _ => return None,
     })
