@@ -1,6 +1,8 @@
 //! The ready-made client: reqwest, set up the way a model stream or an MCP connection needs it.
 
+use std::fmt;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -59,8 +61,13 @@ impl Default for ReqwestOptions {
 /// Redirects are off, nothing is decompressed, no time-out covers the whole answer, the environment is not asked
 /// for proxies. Without feature `tls` an `https://` address is refused. It needs a tokio runtime with its I/O and
 /// time drivers on; where there is no runtime at all, `send` fails with [`HttpErrorKind::Request`].
-#[derive(Clone, Debug)]
-pub struct ReqwestClient(reqwest::Client);
+#[derive(Clone)]
+pub struct ReqwestClient {
+    client: reqwest::Client,
+    /// The address of the last request, as it was given and as it was read: a host asks the same one again and again, and
+    /// reading it is a tenth of what a request costs.
+    last_url: Arc<Mutex<Option<(String, reqwest::Url)>>>,
+}
 
 impl ReqwestClient {
     /// A client with the default options. With feature `tls` it reads the certificates of the platform, which takes
@@ -97,7 +104,28 @@ impl ReqwestClient {
             builder = builder.tls_backend_preconfigured(tls_config()?);
         }
         let client = builder.build().map_err(|e| setup("the HTTP client cannot be set up", e))?;
-        Ok(Self(client))
+        Ok(Self { client, last_url: Arc::default() })
+    }
+
+    fn url(&self, text: &str) -> Result<reqwest::Url, HttpError> {
+        let mut last = self.last_url.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((given, url)) = &*last
+            && given == text
+        {
+            return Ok(url.clone());
+        }
+        let url = reqwest::Url::parse(text).map_err(|error| {
+            setup(&format!("cannot send a request to {}, which is no address", without_secrets(text)), error)
+        })?;
+        *last = Some((text.to_owned(), url.clone()));
+        Ok(url)
+    }
+}
+
+impl fmt::Debug for ReqwestClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An address may hold a key.
+        f.debug_struct("ReqwestClient").finish_non_exhaustive()
     }
 }
 
@@ -107,7 +135,7 @@ impl ReqwestClient {
 fn tls_config() -> Result<rustls::ClientConfig, HttpError> {
     use rustls_platform_verifier::BuilderVerifierExt;
 
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(BuilderVerifierExt::with_platform_verifier)
@@ -130,9 +158,10 @@ impl HttpClient for ReqwestClient {
             ));
         }
         let place = without_secrets(&request.url);
+        let url = self.url(&request.url)?;
         let sent = self
-            .0
-            .request(request.method, &request.url)
+            .client
+            .request(request.method, url)
             .headers(request.headers)
             .body(body(request.body))
             .send()
@@ -171,12 +200,12 @@ struct Outgoing(Shared);
 
 struct Shared {
     left: Option<u64>,
-    body: std::sync::Mutex<RequestBody>,
+    body: Mutex<RequestBody>,
 }
 
 impl From<RequestBody> for Shared {
     fn from(body: RequestBody) -> Self {
-        Self { left: body.length(), body: std::sync::Mutex::new(body) }
+        Self { left: body.length(), body: Mutex::new(body) }
     }
 }
 
@@ -188,7 +217,7 @@ impl http_body::Body for Outgoing {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        let body = self.0.body.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let body = self.0.body.get_mut().unwrap_or_else(PoisonError::into_inner);
         let chunk = ready!(Pin::new(body).poll_next(cx));
         if let (Some(left), Some(Ok(chunk))) = (&mut self.0.left, &chunk) {
             *left = left.saturating_sub(chunk.len() as u64);

@@ -388,7 +388,14 @@ impl SseDecoder {
 
     /// A line that lies in the piece: it is lent out from there.
     fn handle_whole(&mut self, range: Range<usize>) -> Result<Option<Found>, SseError> {
-        let piece = self.piece.clone();
+        // Taken out for as long as it is read, since counting another reference to it would be most of the cost of a line.
+        let piece = std::mem::take(&mut self.piece);
+        let found = self.handle_line_of(&piece, range);
+        self.piece = piece;
+        found
+    }
+
+    fn handle_line_of(&mut self, piece: &Bytes, range: Range<usize>) -> Result<Option<Found>, SseError> {
         let line = piece.get(range.clone()).unwrap_or_default();
         let at = |sub: &[u8]| Place::Piece(range.end - sub.len()..range.end);
         match split(line) {
@@ -396,7 +403,7 @@ impl SseDecoder {
             Part::Comment(text) => Ok(Some(Found::Comment(at(text)))),
             Part::Field(b"data", value) => {
                 self.check_data(value.len())?;
-                if !self.has_data && self.skip_blank_line() {
+                if !self.has_data && self.skip_blank_line(piece) {
                     self.delivered = true;
                     return Ok(Some(Found::Event { data: at(value), closed: true }));
                 }
@@ -453,8 +460,8 @@ impl SseDecoder {
     }
 
     /// Reads over the blank line right ahead, if it is all in the piece.
-    fn skip_blank_line(&mut self) -> bool {
-        let length = match self.piece.get(self.at..) {
+    fn skip_blank_line(&mut self, piece: &[u8]) -> bool {
+        let length = match piece.get(self.at..) {
             Some([b'\n', ..]) => 1,
             Some([b'\r', b'\n', ..]) => 2,
             _ => return false,

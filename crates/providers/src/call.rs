@@ -95,7 +95,7 @@ async fn open<A: Api>(
     let mut adapted = false;
     loop {
         let outgoing = outgoing(api, endpoint, kept, &request, form)?;
-        let mut timer = Timer::new(endpoint.timeouts.first_byte);
+        let mut timer = Timer::new(endpoint.timeouts);
         let response = send(endpoint, outgoing, &mut timer).await?;
         if response.status.is_success() {
             let accumulator = api.accumulator(endpoint, &request);
@@ -179,19 +179,33 @@ fn transport(endpoint: &Endpoint, error: &HttpError) -> Box<ModelError> {
         HttpErrorKind::Request => ModelErrorKind::InvalidRequest { param: None },
         _ => ModelErrorKind::Transport,
     };
-    let mut text = format!("{}: {}", endpoint.provider(), error.chain());
+    broken(endpoint, kind, error)
+}
+
+/// An HTTP client of the host's own may not say where it was going.
+fn broken(endpoint: &Endpoint, kind: ModelErrorKind, error: &HttpError) -> Box<ModelError> {
+    let mut text = format!("{}: {}", endpoint.place(), error.chain());
     endpoint.redact(&mut text);
     Box::new(ModelError::new(kind, text))
 }
 
 fn timed_out(endpoint: &Endpoint, phase: TimeoutPhase) -> Box<ModelError> {
-    let provider = endpoint.provider();
+    let (place, times) = (endpoint.place(), endpoint.timeouts);
     let text = match phase {
-        TimeoutPhase::Idle => {
-            format!("{provider} sent nothing more for {}", error::seconds(endpoint.timeouts.idle))
-        }
-        _ => format!("{provider} sent no answer within {}", error::seconds(endpoint.timeouts.first_byte)),
+        TimeoutPhase::Idle => format!("{place} sent nothing more for {}", error::seconds(times.idle)),
+        _ => format!("{place} sent no answer within {}", error::seconds(times.first_byte)),
     };
+    late(endpoint, phase, text)
+}
+
+fn too_quiet(endpoint: &Endpoint) -> Box<ModelError> {
+    let quiet = error::seconds(endpoint.timeouts.quiet);
+    let text = format!("{} sent signs of life for {quiet} and nothing else", endpoint.place());
+    late(endpoint, TimeoutPhase::Idle, text)
+}
+
+fn late(endpoint: &Endpoint, phase: TimeoutPhase, mut text: String) -> Box<ModelError> {
+    endpoint.redact(&mut text);
     Box::new(ModelError::new(ModelErrorKind::Timeout(phase), text))
 }
 
@@ -213,15 +227,15 @@ async fn refusal(endpoint: &Endpoint, response: HttpResponse, mut timer: Timer) 
         return error;
     }
     let mut bytes = Vec::new();
-    timer.reset(endpoint.timeouts.idle);
-    // A body that breaks off or stalls is still an error with a status: what came of it is used.
+    // One time for all of it: it is short. A body that breaks off or stalls is still an error with a status: what came of
+    // it is used.
+    timer.piece(true);
     while let Some(Some(Ok(chunk))) = timer.race(next(&mut body)).await {
         let room = MAX_ERROR_BODY.saturating_sub(bytes.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
         if chunk.len() >= room {
             break;
         }
-        timer.reset(endpoint.timeouts.idle);
     }
     let now = SystemTime::now();
     let answer = Answer { provider: endpoint.provider(), status: status.as_u16(), headers: &headers, now };

@@ -42,6 +42,8 @@ pub(crate) struct HistoryCache(Mutex<Vec<Encoded>>);
 #[derive(Clone, Debug, Default)]
 struct Encoded {
     messages: Vec<Weak<Message>>,
+    /// Where each of them lives, side by side: a long history is compared at every step.
+    addresses: Vec<usize>,
     /// Where each message's bytes end.
     ends: Vec<usize>,
     bytes: Segments,
@@ -50,8 +52,8 @@ struct Encoded {
 impl Encoded {
     /// How many messages from the start are the same.
     fn shared(&self, messages: &[Arc<Message>]) -> usize {
-        let same = |(kept, message): &(&Weak<Message>, &Arc<Message>)| kept.as_ptr() == Arc::as_ptr(message);
-        self.messages.iter().zip(messages).take_while(same).count()
+        let same = |(kept, message): &(&usize, &Arc<Message>)| **kept == address(message);
+        self.addresses.iter().zip(messages).take_while(same).count()
     }
 
     fn end(&self, count: usize) -> usize {
@@ -61,6 +63,7 @@ impl Encoded {
     fn truncate(&mut self, count: usize) {
         self.bytes.truncate(self.end(count));
         self.messages.truncate(count);
+        self.addresses.truncate(count);
         self.ends.truncate(count);
     }
 
@@ -68,6 +71,11 @@ impl Encoded {
     fn is_dead(&self) -> bool {
         self.messages.last().is_none_or(|message| message.strong_count() == 0)
     }
+}
+
+/// Tells messages apart for as long as a [`Weak`] keeps the address from being given away again.
+fn address(message: &Arc<Message>) -> usize {
+    Arc::as_ptr(message).addr()
 }
 
 impl HistoryCache {
@@ -88,6 +96,7 @@ impl HistoryCache {
             for (index, message) in messages.iter().enumerate().skip(known) {
                 encoder.encode(messages, index, false, &mut out);
                 history.messages.push(Arc::downgrade(message));
+                history.addresses.push(address(message));
                 history.ends.push(before + out.len());
             }
             history.bytes.push(&out);

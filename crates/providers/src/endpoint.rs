@@ -17,6 +17,10 @@ pub struct Timeouts {
     pub first_byte: Duration,
     /// Between two pieces of the answer, whatever is in them: a comment counts as a sign of life. 120 s unless set.
     pub idle: Duration,
+    /// How long a server may show that it lives and say nothing: comments, blank lines and pings, or the pieces of an
+    /// answer that is not streamed. Counted from the first of them behind the last event for the host. 30 minutes unless set, since gateways keep
+    /// a caller waiting that way while a model is busy or reads a long prompt; without the bound they could do it for ever.
+    pub quiet: Duration,
 }
 
 impl Timeouts {
@@ -33,11 +37,22 @@ impl Timeouts {
         self.idle = time;
         self
     }
+
+    /// Sets the time in which there may be signs of life and nothing else.
+    #[must_use]
+    pub fn with_quiet(mut self, time: Duration) -> Self {
+        self.quiet = time;
+        self
+    }
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { first_byte: Duration::from_secs(300), idle: Duration::from_secs(120) }
+        Self {
+            first_byte: Duration::from_secs(300),
+            idle: Duration::from_secs(120),
+            quiet: Duration::from_secs(30 * 60),
+        }
     }
 }
 
@@ -121,6 +136,11 @@ impl Endpoint {
 
     pub(crate) fn provider(&self) -> &str {
         &self.info.provider
+    }
+
+    /// The provider and where it is, for failures of the connection.
+    pub(crate) fn place(&self) -> String {
+        format!("{} at {}", self.provider(), without_secrets(&self.base_url))
     }
 
     pub(crate) fn model(&self) -> &str {

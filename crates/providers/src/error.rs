@@ -60,12 +60,14 @@ fn build(answer: Answer<'_>, value: &Value, body: &str) -> Box<ModelError> {
         (None, None) => String::new(),
     };
     let code = found.code.map(text_of);
+    let quotas = quotas(&found.details);
     let facts = ErrorFacts {
         status: answer.status,
         error_type: found.kind,
         code: found.reason.or(code.as_deref()),
         param: found.param,
         message: &told,
+        quotas: &quotas,
         retry_after: hints.wait,
     };
     let message = match &*told {
@@ -102,6 +104,12 @@ struct Found<'a> {
     /// What a gateway's upstream said (OpenRouter).
     upstream: Option<Cow<'a, str>>,
     details: Vec<&'a Map<String, Value>>,
+}
+
+/// The names of the quotas that Google says were used up, in its `QuotaFailure`.
+fn quotas(details: &[&Map<String, Value>]) -> String {
+    let failures = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
+    failures.filter_map(|failure| failure.get("quotaId")?.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 impl<'a> Found<'a> {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use haversack_agent_core::model::{ModelError, ModelRequest};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::api::{Api, Form};
 use crate::call::{Kept, messages};
@@ -22,7 +22,7 @@ pub(crate) fn encode<A: Api>(
     for extra in [&endpoint.extra_body, &request.options.extra] {
         fields.extend(extra.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
-    let mut head = json(&Value::Object(fields.clone()))?;
+    let mut head = json(&fields)?;
     head.pop();
     let separate = |head: &mut Vec<u8>| {
         if head.len() > 1 {
@@ -91,7 +91,7 @@ fn list<A: Api>(
     }
 }
 
-fn json(value: &Value) -> Result<Vec<u8>, Box<ModelError>> {
+fn json(value: &Map<String, Value>) -> Result<Vec<u8>, Box<ModelError>> {
     serde_json::to_vec(value)
         .map_err(|e| error::invalid(format!("the request cannot be written as JSON: {e}")))
 }

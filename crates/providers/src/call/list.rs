@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::Api;
 use crate::call::timer::Timer;
-use crate::call::{authorize, head, header_value, next, refusal, send, timed_out};
+use crate::call::{authorize, broken, head, header_value, next, refusal, send, timed_out, too_quiet};
 use crate::endpoint::Endpoint;
 use crate::error;
 use crate::listing::ListedModel;
@@ -55,7 +55,7 @@ pub(crate) async fn ask<A: Api>(
         request.headers.insert(name, value);
     }
     authorize(api, endpoint, &mut request)?;
-    let mut timer = Timer::new(endpoint.timeouts.first_byte);
+    let mut timer = Timer::new(endpoint.timeouts);
     let response = send(endpoint, request, &mut timer).await?;
     if !response.status.is_success() {
         return Err(refusal(endpoint, response, timer).await);
@@ -75,22 +75,21 @@ async fn whole(
     let provider = endpoint.provider();
     let limit = endpoint.limits.max_body_bytes;
     let mut body = Vec::new();
-    timer.reset(endpoint.timeouts.idle);
     loop {
+        timer.piece(false);
+        if timer.was_too_quiet() {
+            return Err(too_quiet(endpoint));
+        }
         match timer.race(next(&mut response.body)).await {
             Some(None) => return Ok(body),
             Some(Some(Ok(chunk))) if body.len().saturating_add(chunk.len()) <= limit => {
                 body.extend_from_slice(&chunk);
-                timer.reset(endpoint.timeouts.idle);
             }
             Some(Some(Ok(_))) => {
                 return Err(error::protocol(provider, &format!("an answer of more than {limit} bytes")));
             }
-            Some(Some(Err(broken))) => {
-                let mut text = format!("{provider}: {}", broken.chain());
-                endpoint.redact(&mut text);
-                return Err(Box::new(ModelError::new(ModelErrorKind::Interrupted, text)));
-            }
+            Some(Some(Err(error))) => return Err(broken(endpoint, ModelErrorKind::Interrupted, &error)),
+            None if timer.is_too_quiet() => return Err(too_quiet(endpoint)),
             None => return Err(timed_out(endpoint, TimeoutPhase::Idle)),
         }
     }

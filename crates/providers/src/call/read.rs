@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::accumulate::Accumulator;
 use crate::api::{Api, Framing};
 use crate::call::timer::Timer;
-use crate::call::{redact, timed_out};
+use crate::call::{broken, redact, timed_out, too_quiet};
 use crate::endpoint::Endpoint;
 use crate::error::{self, Answer};
 use crate::fault::{Events, Fault};
@@ -37,6 +37,8 @@ pub(crate) struct Reading<A: Api> {
     timer: Timer,
     has_bytes: bool,
     has_events: bool,
+    /// Whether an event was handed out since the last piece came.
+    has_said: bool,
     events: Events,
     /// Nothing will be read any more; what is left in `events` is still to be handed out, then this.
     over: Option<Option<Box<ModelError>>>,
@@ -76,6 +78,7 @@ impl<A: Api> Reading<A> {
             timer,
             has_bytes: false,
             has_events: false,
+            has_said: true,
             events: VecDeque::new(),
             over: None,
         }
@@ -87,6 +90,7 @@ impl<A: Api> Reading<A> {
     ) -> Poll<Option<Result<ModelEvent, Box<ModelError>>>> {
         loop {
             if let Some(event) = self.events.pop_front() {
+                self.has_said = true;
                 return Poll::Ready(Some(Ok(event)));
             }
             if let Some(error) = &mut self.over {
@@ -102,6 +106,10 @@ impl<A: Api> Reading<A> {
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.timer.was_too_quiet() && !self.has_said {
+            self.fail(too_quiet(&self.endpoint));
+            return Poll::Ready(());
+        }
         match Pin::new(&mut self.body).poll_next(cx) {
             Poll::Ready(Some(Ok(piece))) => {
                 if let (false, Some(packing)) = (self.has_bytes, self.packing(&piece)) {
@@ -113,7 +121,7 @@ impl<A: Api> Reading<A> {
                     return Poll::Ready(());
                 }
                 self.has_bytes = true;
-                self.timer.reset(self.endpoint.timeouts.idle);
+                self.timer.piece(std::mem::take(&mut self.has_said));
                 if let Err(fault) = self.decoder.feed(piece, &self.endpoint) {
                     self.fail_with(fault);
                 }
@@ -130,7 +138,11 @@ impl<A: Api> Reading<A> {
             Poll::Pending => {
                 ready!(self.timer.poll(cx));
                 let phase = if self.has_bytes { TimeoutPhase::Idle } else { TimeoutPhase::FirstByte };
-                let error = timed_out(&self.endpoint, phase);
+                let error = if self.timer.is_too_quiet() {
+                    too_quiet(&self.endpoint)
+                } else {
+                    timed_out(&self.endpoint, phase)
+                };
                 self.fail(error);
                 Poll::Ready(())
             }
@@ -149,7 +161,7 @@ impl<A: Api> Reading<A> {
     }
 
     /// The body is over, or broke off: the answer is whole if it says so.
-    fn end(&mut self, broken: Option<&HttpError>) {
+    fn end(&mut self, lost: Option<&HttpError>) {
         let result = self.decoder.finish(&mut self.answer, &mut self.events);
         let result = result
             .and_then(|()| if self.answer.is_stopped() { Ok(()) } else { self.answer.end(&mut self.events) });
@@ -157,20 +169,22 @@ impl<A: Api> Reading<A> {
             Err(fault) => self.fail_with(fault),
             Ok(()) if self.answer.is_stopped() => self.over = Some(None),
             Ok(()) => {
-                let provider = self.endpoint.provider();
-                if let (None, Some(kind)) = (broken, self.foreign_kind()) {
+                if let (None, Some(kind)) = (lost, self.foreign_kind()) {
                     let what = format!("the body is no answer of this API: its type is {kind}");
                     return self.fail_with(Fault::Protocol(what));
                 }
-                let mut text = match broken {
-                    Some(error) => format!("{provider}: {}", error.chain()),
-                    None if self.has_bytes => {
-                        format!("{provider} ended the stream before the answer was complete")
-                    }
-                    None => format!("{provider} sent an empty answer"),
+                let mut error = if let Some(error) = lost {
+                    broken(&self.endpoint, ModelErrorKind::Interrupted, error)
+                } else {
+                    let what = if self.has_bytes {
+                        "ended the stream before the answer was complete"
+                    } else {
+                        "sent an empty answer"
+                    };
+                    let mut text = format!("{} {what}", self.endpoint.place());
+                    self.endpoint.redact(&mut text);
+                    Box::new(ModelError::new(ModelErrorKind::Interrupted, text))
                 };
-                self.endpoint.redact(&mut text);
-                let mut error = Box::new(ModelError::new(ModelErrorKind::Interrupted, text));
                 error.status = Some(self.status);
                 self.fail(error);
             }

@@ -1,4 +1,4 @@
-//! A time-out that can be set anew.
+//! The clock of a call: how long to wait for the next piece, and how long for the next one that says something.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -7,30 +7,58 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
+use crate::endpoint::Timeouts;
+
 /// Counts down on tokio's clock. Where there is no tokio runtime there is no clock either, and it never fires:
 /// a host that brings its own HTTP client and runtime bounds the waiting in the client.
 #[derive(Debug)]
-pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
+pub(crate) struct Timer {
+    sleep: Option<Pin<Box<Sleep>>>,
+    timeouts: Timeouts,
+    /// When it has been quiet for too long.
+    quiet_until: Option<Instant>,
+    /// It was, when the last piece came. That piece may still say something.
+    was_too_quiet: bool,
+}
 
 impl Timer {
-    pub(crate) fn new(time: Duration) -> Self {
+    /// Counts down to the first byte.
+    pub(crate) fn new(timeouts: Timeouts) -> Self {
         // tokio's timers panic outside a runtime.
         let runtime = tokio::runtime::Handle::try_current().is_ok();
-        Self(runtime.then(|| Box::pin(tokio::time::sleep(time))))
+        let sleep = runtime.then(|| Box::pin(tokio::time::sleep(timeouts.first_byte)));
+        Self { sleep, timeouts, quiet_until: None, was_too_quiet: false }
     }
 
-    /// Starts again, with this time left.
-    pub(crate) fn reset(&mut self, time: Duration) {
-        if let Some(sleep) = &mut self.0 {
-            // A time that no clock can hold is forever, as far as anybody will see.
-            let until = Instant::now().checked_add(time).unwrap_or_else(far_future);
-            sleep.as_mut().reset(until);
-        }
+    /// Counts down to the next piece, now that one came. `has_said` tells whether the pieces since the last call led to
+    /// an event; the first call begins the count of how long none did.
+    pub(crate) fn piece(&mut self, has_said: bool) {
+        let Some(sleep) = &mut self.sleep else { return };
+        let now = Instant::now();
+        let quiet_until = match self.quiet_until.filter(|_| !has_said) {
+            Some(until) => until,
+            None => after(now, self.timeouts.quiet),
+        };
+        self.quiet_until = Some(quiet_until);
+        self.was_too_quiet = now >= quiet_until;
+        // What came in time may be read before it is judged.
+        let until = after(now, self.timeouts.idle);
+        sleep.as_mut().reset(if self.was_too_quiet { until } else { until.min(quiet_until) });
+    }
+
+    /// Whether the last piece came when it had been quiet for too long.
+    pub(crate) fn was_too_quiet(&self) -> bool {
+        self.was_too_quiet
+    }
+
+    /// Whether it has been quiet for too long by now.
+    pub(crate) fn is_too_quiet(&self) -> bool {
+        self.quiet_until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Ready when the time is over.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(cx))
+        self.sleep.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(cx))
     }
 
     /// What the future gives, or nothing when the time is over first.
@@ -44,7 +72,8 @@ impl Timer {
     }
 }
 
-fn far_future() -> Instant {
+/// A time that no clock can hold is forever, as far as anybody will see.
+fn after(now: Instant, time: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    Instant::now() + YEAR
+    now.checked_add(time).unwrap_or_else(|| now + YEAR)
 }

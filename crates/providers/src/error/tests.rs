@@ -50,3 +50,35 @@ fn long_bodies_are_cut_between_characters() {
     assert_eq!(error.reply.unwrap().body.len(), MAX_KEPT_BODY - 1);
     assert!(error.message.chars().count() <= MAX_PLAIN_MESSAGE + 3);
 }
+
+#[test]
+fn a_quota_of_a_day_or_of_nothing_is_used_up_whatever_wait_comes_with_it() {
+    let google = |message: &str, quota: &str| {
+        json!({"error": {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED", "details": [
+            {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [
+                {"quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests", "quotaId": quota},
+            ]},
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"},
+        ]}})
+        .to_string()
+    };
+    let metric = "You exceeded your current quota. * Quota exceeded for metric: free_tier_requests, limit: ";
+    let upstream =
+        json!({"error": {"code": 429, "message": "Rate limit exceeded: free-models-per-day"}}).to_string();
+    for (body, kind) in [
+        (google(metric, "GenerateRequestsPerDayPerProjectPerModel-FreeTier"), ModelErrorKind::QuotaExhausted),
+        (
+            google(&format!("{metric}0"), "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"),
+            ModelErrorKind::QuotaExhausted,
+        ),
+        (
+            google(&format!("{metric}15"), "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"),
+            ModelErrorKind::RateLimited,
+        ),
+        (upstream, ModelErrorKind::QuotaExhausted),
+    ] {
+        let error = read(&body);
+        assert_eq!(error.kind, kind, "{body}");
+        assert_eq!(error.is_transient(), kind == ModelErrorKind::RateLimited, "{body}");
+    }
+}

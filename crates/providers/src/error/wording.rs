@@ -24,6 +24,8 @@ pub(crate) struct ErrorFacts<'a> {
     pub(crate) param: Option<&'a str>,
     /// The message, and behind it what an upstream provider said.
     pub(crate) message: &'a str,
+    /// The names of the quotas that were used up, where Google gives them.
+    pub(crate) quotas: &'a str,
     /// The wait that the server asks for.
     pub(crate) retry_after: Option<Duration>,
 }
@@ -107,6 +109,7 @@ const RULES: &[(Test, ModelErrorKind)] = &[
             "reached its monthly spending limit",
             "billing hard limit",
             "spend limit",
+            "models-per-day",
             "perday",
         ]),
         K::QuotaExhausted,
@@ -220,6 +223,13 @@ pub(crate) fn kind(facts: &ErrorFacts<'_>) -> ModelErrorKind {
     let message = facts.message.to_ascii_lowercase();
     if let Some(overflow) = overflow::read(facts, &message) {
         return overflow;
+    }
+    // A quota of a day is back tomorrow, and one of nothing never: no run waits for either, although Google calls both
+    // a rate and names a wait of seconds.
+    let quotas = facts.quotas.to_ascii_lowercase();
+    let has_none = message.contains("quota exceeded for metric") && message.contains("limit: 0");
+    if quotas.contains("perday") || has_none {
+        return K::QuotaExhausted;
     }
     // Google and OpenAI share the sentence "exceeded your current quota"; Google means a minute by it and says
     // how long to wait, OpenAI means the account.

@@ -1,10 +1,13 @@
 //! Writes messages for Chat Completions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use haversack_agent_core::message::{Block, Message, Reasoning, Role, ToolResult};
+use haversack_agent_core::message::{Block, Message, Reasoning, Role, ToolCall, ToolResult};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::json;
 use crate::names;
 use crate::openai_chat::content::{part, text_part};
 use crate::profile::{EmptyContent, Profile, ReplayReasoning, ToolImages};
@@ -23,6 +26,44 @@ const TOOL_IMAGES: &str = "Images from the tool results above, in order:";
 /// What is put between tool results and a user message, for servers that do not take the one behind the other.
 const BRIDGE: &str = "I have read the tool results.";
 
+/// An assistant message on the wire.
+#[derive(Default, Serialize)]
+#[serde(tag = "role", rename = "assistant")]
+struct Answer<'m> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Value>,
+    #[serde(flatten)]
+    reasoning: Map<String, Value>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    refusal: String,
+    #[serde(rename = "tool_calls", skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<CallOut<'m>>,
+}
+
+#[derive(Serialize)]
+struct CallOut<'m> {
+    id: Cow<'m, str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: FunctionOut<'m>,
+    #[serde(flatten)]
+    seal: Option<&'m Map<String, Value>>,
+}
+
+#[derive(Serialize)]
+struct FunctionOut<'m> {
+    name: Cow<'m, str>,
+    /// JSON in a string.
+    arguments: String,
+}
+
+#[derive(Serialize)]
+struct ResultOut<'m> {
+    role: &'static str,
+    tool_call_id: Cow<'m, str>,
+    content: Value,
+}
+
 impl Writer<'_> {
     pub(super) fn write(&self, messages: &[Arc<Message>], index: usize, marked: bool, out: &mut Vec<u8>) {
         let Some(message) = messages.get(index) else { return };
@@ -30,12 +71,7 @@ impl Writer<'_> {
         match message.role {
             Role::Assistant => {
                 self.close_user(before, out);
-                // An answer of nothing but thoughts says nothing that may be sent: an empty one is refused.
-                let answer = self.assistant(message);
-                let has = |key: &str| answer.get(key).is_some_and(|value| !value.is_null() && value != "");
-                if ["content", "tool_calls", "refusal"].into_iter().any(has) {
-                    push(out, &answer);
-                }
+                self.assistant(message, out);
             }
             Role::Tool => {
                 self.close_user(before, out);
@@ -103,25 +139,7 @@ impl Writer<'_> {
         }
     }
 
-    fn assistant(&self, message: &Message) -> Value {
-        let mut object = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
-        let calls: Vec<Value> = message
-            .tool_calls()
-            .map(|call| {
-                let mut written = json!({
-                    "id": self.profile.tool_id_format.on_wire(call.id.as_str()),
-                    "type": "function",
-                    "function": {"name": names::on_wire(&call.name), "arguments": call.arguments.to_string()},
-                });
-                if let (Some(seal), Some(written)) = (&call.seal, written.as_object_mut())
-                    && seal.issuer == self.issuer
-                    && let Some(extra) = seal.data.as_object()
-                {
-                    written.extend(extra.clone());
-                }
-                written
-            })
-            .collect();
+    fn assistant(&self, message: &Message, out: &mut Vec<u8>) {
         let texts = |wanted: bool| -> String {
             let blocks = refusal::told_apart(&message.blocks, &self.issuer);
             blocks
@@ -129,39 +147,50 @@ impl Writer<'_> {
                 .filter_map(|(block, _)| block.as_text())
                 .collect()
         };
-        let (text, refusal) = (texts(false), texts(true));
-        if !text.is_empty() {
-            object.insert("content".into(), text.into());
-        } else if !refusal.is_empty() {
-            object.insert("content".into(), Value::Null);
-        } else if calls.is_empty() {
-            object.insert("content".into(), "".into());
-        } else {
-            match self.profile.empty_content {
-                EmptyContent::Empty => object.insert("content".into(), "".into()),
-                EmptyContent::Null => object.insert("content".into(), Value::Null),
-                EmptyContent::Absent => None,
-            };
-        }
+        let calls: Vec<CallOut<'_>> = message.tool_calls().map(|call| self.call(call)).collect();
+        let mut answer = Answer { refusal: texts(true), calls, ..Answer::default() };
+        let text = texts(false);
         let replays = match self.profile.replay_reasoning {
             ReplayReasoning::Never => false,
             ReplayReasoning::SameProvider => true,
-            ReplayReasoning::WithTools => !calls.is_empty(),
+            ReplayReasoning::WithTools => !answer.calls.is_empty(),
         };
         if replays {
-            self.reasoning(message, &mut object);
+            self.reasoning(message, &text, &mut answer);
         }
-        if !refusal.is_empty() {
-            object.insert("refusal".into(), refusal.into());
+        // An answer of nothing but thoughts says nothing that may be sent: an empty one is refused.
+        let is_empty = text.is_empty() && answer.refusal.is_empty() && answer.calls.is_empty();
+        if is_empty && answer.content.is_none() {
+            return;
         }
-        if !calls.is_empty() {
-            object.insert("tool_calls".into(), calls.into());
+        if answer.content.is_none() {
+            answer.content = if !text.is_empty() {
+                Some(text.into())
+            } else if !answer.refusal.is_empty() {
+                Some(Value::Null)
+            } else {
+                match self.profile.empty_content {
+                    EmptyContent::Empty => Some("".into()),
+                    EmptyContent::Null => Some(Value::Null),
+                    EmptyContent::Absent => None,
+                }
+            };
         }
-        Value::Object(object)
+        push(out, &answer);
+    }
+
+    fn call<'m>(&self, call: &'m ToolCall) -> CallOut<'m> {
+        let own = call.seal.as_ref().filter(|seal| seal.issuer == self.issuer);
+        CallOut {
+            id: self.profile.tool_id_format.on_wire(call.id.as_str()),
+            kind: "function",
+            function: FunctionOut { name: names::on_wire(&call.name), arguments: call.arguments.to_string() },
+            seal: own.and_then(|seal| seal.data.as_object()),
+        }
     }
 
     /// Sends reasoning back under the name it came by. The seals say which that was.
-    fn reasoning(&self, message: &Message, object: &mut Map<String, Value>) {
+    fn reasoning(&self, message: &Message, text: &str, answer: &mut Answer<'_>) {
         let mine = message.blocks.iter().filter_map(|block| match block {
             Block::Reasoning(reasoning) => Some((reasoning, self.own_seal(reasoning)?)),
             _ => None,
@@ -174,25 +203,23 @@ impl Writer<'_> {
                     "type": "thinking",
                     "thinking": [{"type": "text", "text": reasoning.text}],
                 })),
-                Some(field) => match object.get_mut(field) {
+                Some(field) => match answer.reasoning.get_mut(field) {
                     Some(Value::String(text)) => text.push_str(&reasoning.text),
                     _ => {
-                        object.insert(field.to_owned(), reasoning.text.clone().into());
+                        answer.reasoning.insert(field.to_owned(), reasoning.text.clone().into());
                     }
                 },
                 None => {}
             }
             if let Some(details) = seal.get("reasoning_details") {
-                object.insert("reasoning_details".into(), details.clone());
+                answer.reasoning.insert("reasoning_details".into(), details.clone());
             }
         }
         if !thinking.is_empty() {
-            if let Some(Value::String(text)) = object.get("content")
-                && !text.is_empty()
-            {
+            if !text.is_empty() {
                 thinking.push(text_part(text));
             }
-            object.insert("content".into(), thinking.into());
+            answer.content = Some(thinking.into());
         }
     }
 
@@ -216,7 +243,7 @@ impl Writer<'_> {
                 content = parts.into();
             }
             let id = self.profile.tool_id_format.on_wire(result.id.as_str());
-            push(out, &json!({"role": "tool", "tool_call_id": id, "content": content}));
+            push(out, &ResultOut { role: "tool", tool_call_id: id, content });
         }
         // Texts that a host put among the results are its own words.
         if message.role == Role::Tool {
@@ -299,7 +326,7 @@ pub(super) fn close(profile: &Profile, messages: &[Arc<Message>], out: &mut Vec<
     }
 }
 
-fn push(out: &mut Vec<u8>, item: &Value) {
+fn push(out: &mut Vec<u8>, item: &impl Serialize) {
     out.push(b',');
-    out.extend_from_slice(item.to_string().as_bytes());
+    json::push(out, item);
 }

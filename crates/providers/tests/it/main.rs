@@ -20,3 +20,4 @@ mod any_bytes;
 mod incremental;
 mod matrix;
 mod requests;
+mod times;

@@ -3,7 +3,7 @@ use super::*;
 fn of(status: u16, error_type: &str, code: &str, message: &str) -> ModelErrorKind {
     let some = |text| Some(text).filter(|t: &&str| !t.is_empty());
     let (error_type, code) = (some(error_type), some(code));
-    kind(&ErrorFacts { status, error_type, code, param: None, message, retry_after: None })
+    kind(&ErrorFacts { status, error_type, code, param: None, message, ..Default::default() })
 }
 
 fn overflow(used: impl Into<Option<u64>>, limit: impl Into<Option<u64>>) -> ModelErrorKind {
