@@ -22,6 +22,6 @@
 //!
 //! The crate stands on `haversack-skills` and `haversack-agent-core` and speaks no protocol itself.
 
-mod mode;
+pub mod metadata;
 
-pub use mode::SkillMode;
+pub use metadata::SkillMode;

@@ -2,9 +2,8 @@
 
 use haversack_skills::node::{Fields, Node};
 
-/// Keys whose mapping, if there is one, holds the fields of a mode; the first one that is there counts, and without
-/// any the fields stand at the top. `metadata` is the place that the Agent Skills format keeps for extensions.
-const SECTIONS: [&str; 4] = ["crabclaw", "pi-ai", "pi", "metadata"];
+use crate::metadata::places::Places;
+use crate::metadata::rules::Group;
 
 /// What a skill is to the program that loads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,32 +20,27 @@ pub enum SkillMode {
 }
 
 impl SkillMode {
-    /// The mode of a skill with this front matter: what `skill_mode` says, at the top or under `metadata`; else a
+    /// The mode of a skill with this front matter: what `skill_mode` says, at the top or in a section; else a
     /// tool, if there is a `tool_schema` with at least one step; else a prompt. An `agent_config` alone makes no agent:
     /// a program that runs by itself is asked for in so many words.
     pub fn of(fields: &Fields<'_>) -> Self {
-        let nested =
-            fields.get("metadata").and_then(Node::as_map).and_then(|metadata| metadata.text("skill_mode"));
-        let word =
-            [fields.text("skill_mode"), nested].into_iter().flatten().map(str::trim).find(|w| !w.is_empty());
-        match word {
+        let places = Places::of(fields);
+        let word = places.find(Group::Placement, "skill_mode");
+        match word.map(|node| node.as_text().map_or("", str::trim)) {
             Some("prompt") => Self::Prompt,
             Some("tool") => Self::Tool,
             Some("agent") => Self::Agent,
             Some(other) => Self::Unknown(other.to_owned()),
-            None if has_steps(section(fields)) => Self::Tool,
+            None if has_steps(&places) => Self::Tool,
             None => Self::Prompt,
         }
     }
 }
 
-fn section<'f, 'a>(fields: &'f Fields<'a>) -> &'f Fields<'a> {
-    SECTIONS.iter().find_map(|key| fields.get(key).and_then(Node::as_map)).unwrap_or(fields)
-}
-
-fn has_steps(section: &Fields<'_>) -> bool {
-    let steps = section.get("tool_schema").and_then(Node::as_map).and_then(|schema| schema.get("steps"));
-    steps.and_then(Node::as_list).is_some_and(|steps| steps.iter().any(|step| step.as_map().is_some()))
+fn has_steps(places: &Places<'_, '_>) -> bool {
+    let schema = places.find(Group::Section, "tool_schema").and_then(Node::as_map);
+    let steps = schema.and_then(|schema| schema.get("steps")).and_then(Node::as_list);
+    steps.is_some_and(|steps| steps.iter().any(|step| step.as_map().is_some()))
 }
 
 #[cfg(test)]
@@ -72,7 +66,8 @@ mod tests {
             ("tool_schema: {steps: []}", SkillMode::Prompt),
             ("tool_schema: {steps: [a, 1]}", SkillMode::Prompt),
             ("tool_schema: {steps: {tool: a}}", SkillMode::Prompt),
-            ("pi: {emoji: x}\ntool_schema: {steps: [{tool: a}]}", SkillMode::Prompt),
+            ("pi: {emoji: x}\ntool_schema: {steps: [{tool: a}]}", SkillMode::Tool),
+            ("skill_mode: [tool]", SkillMode::Unknown(String::new())),
             ("agent_config: {role_title: Reviewer}", SkillMode::Prompt),
         ] {
             let text = format!("---\n{front_matter}\n---\n");
