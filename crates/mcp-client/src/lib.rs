@@ -119,6 +119,7 @@ mod client;
 mod lists;
 mod calls;
 mod listen;
+mod served;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 pub mod manager;

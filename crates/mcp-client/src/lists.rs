@@ -73,6 +73,16 @@ impl Client {
             listing.problems.push(Problem::new(ProblemCode::NotDeclared, message));
             return Ok(listing);
         }
+        self.list_all(method, kind, members).await
+    }
+
+    /// Lists without looking at what the server declares. `kind` is whose changes make a kept list stale.
+    pub(crate) async fn list_all<T: Item + Clone + Send + Sync + 'static>(
+        &self,
+        method: &'static str,
+        kind: ListKind,
+        members: &'static [&'static str],
+    ) -> Result<Listing<T>, Error> {
         let version = self.connection().with_machine(|machine| machine.list_version(kind));
         if let Some(kept) = self.cache().get(now(), method, version) {
             return Ok(kept);

@@ -36,8 +36,8 @@ pub use revision::{Era, EraChoice, Revision};
 pub use schema::{
     ClientInfo, Completion, Content, EmbeddedResource, Listing, LogLevel, Media, Problem, ProblemCode,
     PromptArgument, PromptInfo, PromptMessage, PromptResult, ResourceContents, ResourceInfo, ResourceLink,
-    ResourceResult, ResourceTemplate, ServerCapabilities, ServerInfo, TextContent, ToolAnnotations, ToolInfo,
-    ToolResult,
+    ResourceResult, ResourceTemplate, ServedFile, ServedFiles, ServedSkill, ServerCapabilities, ServerInfo,
+    TextContent, ToolAnnotations, ToolInfo, ToolResult,
 };
 #[cfg(any(test, feature = "testing"))]
 pub use server::{ServerMachine, ServerOutput};

@@ -9,6 +9,7 @@ mod lifecycle;
 mod listing;
 mod prompt;
 mod resource;
+mod skill;
 mod tool;
 
 pub use content::{Content, EmbeddedResource, Media, ResourceLink, TextContent};
@@ -16,6 +17,7 @@ pub use lifecycle::{ClientInfo, LogLevel, ServerCapabilities, ServerInfo};
 pub use listing::{Listing, Problem, ProblemCode};
 pub use prompt::{Completion, PromptArgument, PromptInfo, PromptMessage, PromptResult};
 pub use resource::{ResourceContents, ResourceInfo, ResourceResult, ResourceTemplate};
+pub use skill::{ServedFile, ServedFiles, ServedSkill};
 pub use tool::{ToolAnnotations, ToolInfo, ToolResult};
 
 pub(crate) use listing::{Item, Page, read_page};

@@ -15,3 +15,4 @@ mod expansion;
 mod managing;
 mod faulty;
 mod quoting;
+mod served;
