@@ -2,3 +2,4 @@
 
 pub mod outcome;
 pub mod request;
+pub mod ask;

@@ -8,12 +8,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use futures_util::StreamExt as _;
-use haversack_agent_core::model::Model;
-use haversack_examples::inspect_model::outcome::{ApiName, Outcome};
+use haversack_examples::inspect_model::ask::Target;
+use haversack_examples::inspect_model::outcome::ApiName;
 use haversack_examples::inspect_model::request::NeutralRequest;
-use haversack_http::ReqwestClient;
-use haversack_providers::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses, Provider, Secret};
+use haversack_http::{ReqwestClient, Secret};
 
 /// Sends one request to one model and prints what came of it as JSON; exits with 0 when it did, also for an error of the API.
 #[derive(Debug, Parser)]
@@ -47,26 +45,6 @@ fn api(name: &str) -> Result<ApiName, String> {
     ApiName::ALL.into_iter().find(|api| api.name() == name).ok_or_else(|| format!("it is one of {}", names()))
 }
 
-fn set_up<A>(provider: Provider<A>, arguments: &Arguments) -> Provider<A> {
-    let provider = match &arguments.key {
-        Some(key) => provider.with_key(Secret::new(key)),
-        None => provider,
-    };
-    if arguments.no_stream { provider.without_streaming() } else { provider }
-}
-
-fn model(arguments: &Arguments) -> Result<Box<dyn Model>, String> {
-    let http = ReqwestClient::new().map_err(|e| e.chain())?;
-    let (base, model) = (arguments.base_url.as_str(), arguments.model.as_str());
-    Ok(match arguments.api {
-        ApiName::OpenAiChat => Box::new(set_up(OpenAiChat::new(http, base, model), arguments)),
-        ApiName::OpenAiResponses => Box::new(set_up(OpenAiResponses::new(http, base, model), arguments)),
-        ApiName::Anthropic => Box::new(set_up(Anthropic::new(http, base, model), arguments)),
-        ApiName::Gemini => Box::new(set_up(Gemini::new(http, base, model), arguments)),
-        ApiName::Ollama => Box::new(set_up(Ollama::new(http, base, model), arguments)),
-    })
-}
-
 async fn run(arguments: &Arguments) -> Result<(), String> {
     let request = match &arguments.request {
         None => NeutralRequest::hello(),
@@ -75,19 +53,21 @@ async fn run(arguments: &Arguments) -> Result<(), String> {
             serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?
         }
     };
-    let request = request.into_request()?;
-    let model = model(arguments)?;
-    let mut outcome = Outcome::new(arguments.api);
-    let mut events = model.stream(request);
-    while let Some(event) = events.next().await {
-        if arguments.events {
-            eprintln!("{event:?}");
-        }
-        match event {
-            Ok(event) => outcome.add(event),
-            Err(error) => outcome.fail(error),
-        }
-    }
+    let target = Target {
+        api: arguments.api,
+        base_url: arguments.base_url.clone(),
+        model: arguments.model.clone(),
+        key: arguments.key.as_deref().map(Secret::new),
+        streams: !arguments.no_stream,
+    };
+    let http = ReqwestClient::new().map_err(|e| e.chain())?;
+    let outcome = target
+        .ask(http, request.into_request()?, |event| {
+            if arguments.events {
+                eprintln!("{event:?}");
+            }
+        })
+        .await;
     println!("{}", outcome.to_json());
     Ok(())
 }
