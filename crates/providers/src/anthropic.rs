@@ -1,6 +1,8 @@
 //! Anthropic Messages, and the servers that imitate it.
 
-pub(crate) mod decode;
+mod wire;
+mod draft;
+mod decode;
 mod encode;
 mod thinking;
 

@@ -18,7 +18,8 @@ use haversack_agent_core::model::{
 };
 use haversack_agent_core::tool::ToolSpec;
 use haversack_http::{
-    HttpError, HttpErrorKind, HttpRequest, HttpResponse, Method, ResponseBody, header, without_secrets,
+    HeaderMap, HttpError, HttpErrorKind, HttpRequest, HttpResponse, Method, ResponseBody, header,
+    without_secrets,
 };
 
 use crate::api::{Api, Form};
@@ -240,11 +241,26 @@ async fn refusal(endpoint: &Endpoint, response: HttpResponse, mut timer: Timer) 
     let now = SystemTime::now();
     let answer = Answer { provider: endpoint.provider(), status: status.as_u16(), headers: &headers, now };
     // Before anything is cut: half a key is a leak too.
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let mut text = match packing(&headers, &bytes) {
+        Some(packing) => format!("an error whose text is compressed ({packing}), which nobody asked for"),
+        None => String::from_utf8_lossy(&bytes).into_owned(),
+    };
     endpoint.redact(&mut text);
     let mut error = error::from_body(answer, text.as_bytes());
     redact(endpoint, &mut error);
     error
+}
+
+/// How a body is compressed, if it says that it is and its start is no text. An HTTP client that unpacks bodies may leave
+/// the header as it was.
+fn packing(headers: &HeaderMap, start: &[u8]) -> Option<String> {
+    let packing = headers.get(header::CONTENT_ENCODING)?.to_str().ok()?;
+    let is_text = match std::str::from_utf8(start) {
+        Ok(text) => !text.chars().any(|c| c.is_control() && !c.is_whitespace()),
+        // A piece may end inside a character.
+        Err(error) => error.error_len().is_none(),
+    };
+    (!is_text && !packing.eq_ignore_ascii_case("identity")).then(|| packing.to_owned())
 }
 
 /// Takes our secrets out of everything that a server wrote into an error.

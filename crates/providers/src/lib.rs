@@ -50,9 +50,20 @@
 //! - **Bounds.** On the time to the first byte and between two ([`Timeouts`]), and on what is read of one answer
 //!   ([`Limits`]). Dropping a stream closes its connection.
 //! - **Keys.** A [`Secret`] shows itself to nobody; it is taken out of what servers quote in their errors, and
-//!   redirects are not followed.
+//!   redirects are not followed. See [Secrets](#secrets).
 //!
 //! How a server differs from OpenAI is data: a [`Profile`], found by its address and open to be changed.
+//!
+//! # Secrets
+//!
+//! A key is in the headers of its requests and nowhere else: not in an address, a `Debug` text or an error, even when a
+//! server quotes it in what it answers (headers of the host's own whose name says that they are secret are treated the
+//! same). **Text that a model writes is left as it is**: a model, or a server posing as one, that prints the key prints it
+//! into the answer, and so into the history and wherever the host stores it. Taking it out would hand on something that
+//! was not said. A host that stores histories of servers it does not trust should look for its keys there.
+//!
+//! No compression is asked for, since it holds streams back. A body that comes compressed all the same is named as such
+//! and not guessed at.
 //!
 //! # Features
 //!

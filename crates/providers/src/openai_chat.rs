@@ -3,8 +3,9 @@
 mod content;
 mod encode;
 mod wire;
-mod decode;
+mod reasoning;
 mod rescue;
+mod decode;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,14 +8,15 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use haversack_agent_core::message::{Block, Opaque, Reasoning, Seal, ToolCall};
 use haversack_agent_core::model::ModelEvent;
 use haversack_agent_core::tool::ToolSpec;
-use haversack_agent_core::usage::{StopReason, Usage};
+use haversack_agent_core::usage::StopReason;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::accumulate::Accumulator;
+use crate::anthropic::draft::Draft;
+use crate::anthropic::wire::{Counts, Event, Head, Kind, Text};
 use crate::fault::{Events, Fault};
 use crate::memo::Memo;
 use crate::names;
@@ -23,127 +24,6 @@ use crate::names;
 /// Blocks that may be open at once. Real servers have one or two open; the bound keeps the search for a block by
 /// its index short.
 const MAX_OPEN_BLOCKS: usize = 256;
-
-/// One event of the stream. Fields of all kinds in one struct, since the kind may come last.
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Cow<'a, str>,
-    #[serde(default)]
-    index: u64,
-    #[serde(borrow)]
-    delta: Option<Delta<'a>>,
-    content_block: Option<Map<String, Value>>,
-    message: Option<Head>,
-    usage: Option<Counts>,
-}
-
-/// `content_block_delta.delta` and `message_delta.delta`.
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
-    #[serde(borrow)]
-    partial_json: Option<Text<'a>>,
-    #[serde(borrow)]
-    thinking: Option<Text<'a>>,
-    #[serde(borrow)]
-    signature: Option<Text<'a>>,
-    citation: Option<Value>,
-    stop_reason: Option<String>,
-}
-
-/// serde borrows a bare `Cow`, but never one inside an `Option`: hence the wrapper.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Deserialize)]
-struct Kind<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Cow<'a, str>,
-}
-
-/// The head of a message, or a whole one.
-#[derive(Deserialize)]
-struct Head {
-    id: Option<String>,
-    model: Option<String>,
-    usage: Option<Counts>,
-    stop_reason: Option<String>,
-    #[serde(default)]
-    content: Option<Vec<Map<String, Value>>>,
-}
-
-/// Cumulative counts: the last one given of each is right.
-#[derive(Clone, Copy, Default, Debug, Deserialize)]
-struct Counts {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Clone, Copy, Default, Debug, Deserialize)]
-struct OutputDetails {
-    thinking_tokens: Option<u64>,
-}
-
-impl Counts {
-    fn merge(&mut self, later: Self) {
-        self.input_tokens = later.input_tokens.or(self.input_tokens);
-        self.output_tokens = later.output_tokens.or(self.output_tokens);
-        self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
-        self.cache_creation_input_tokens =
-            later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
-        self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
-    }
-
-    /// Anthropic counts the cached parts apart; a [`Usage`] holds the whole prompt.
-    fn normalised(self) -> Usage {
-        let parts = [self.cache_read_input_tokens, self.cache_creation_input_tokens];
-        let cached: u64 = parts.into_iter().flatten().fold(0, u64::saturating_add);
-        let mut usage = Usage::default();
-        usage.input = self.input_tokens.map(|input| input.saturating_add(cached));
-        usage.output = self.output_tokens;
-        usage.cached = self.cache_read_input_tokens;
-        usage.cache_write = self.cache_creation_input_tokens;
-        usage.reasoning = self.output_tokens_details.and_then(|details| details.thinking_tokens);
-        usage
-    }
-}
-
-/// A block that is being written.
-#[derive(Debug)]
-enum Draft {
-    Text {
-        text: String,
-        citations: Vec<Value>,
-    },
-    Thinking {
-        text: String,
-        signature: String,
-    },
-    Redacted {
-        data: Value,
-    },
-    Call {
-        number: u32,
-        id: String,
-        name: Arc<str>,
-        json: String,
-        input: Value,
-        caller: Option<Value>,
-    },
-    /// A kind that only the server understands, kept whole.
-    Other {
-        raw: Map<String, Value>,
-        json: String,
-    },
-}
 
 #[derive(Debug)]
 struct Slot {
@@ -304,13 +184,26 @@ impl Decoder {
             Some("tool_use") => self.call_start(&mut block, out),
             _ => Draft::Other { raw: block, json: String::new() },
         };
-        self.slots.retain(|slot| slot.index != index);
-        let place = self.slots.partition_point(|slot| slot.index < index);
+        self.end_before(index, out)?;
+        let place = self.slots.partition_point(|slot| slot.index <= index);
         self.slots.insert(place, Slot { index, closed: false, draft });
         match first {
             Some((aim, text)) => self.delta(index, aim, Cow::Owned(text), out),
             None => Ok(()),
         }
+    }
+
+    /// Ends a block whose index is used again. What it shows is not taken back; a call is not known to be whole.
+    fn end_before(&mut self, index: u64, out: &mut Events) -> Result<(), Fault> {
+        let Some(slot) = self.slot(index) else { return Ok(()) };
+        if matches!(slot.draft, Draft::Call { .. }) && !slot.closed {
+            return Err(Fault::Protocol(format!(
+                "content block {index} began again in the middle of a call"
+            )));
+        }
+        slot.closed = true;
+        self.flush(out);
+        Ok(())
     }
 
     fn call_start(&mut self, block: &mut Map<String, Value>, out: &mut Events) -> Draft {
@@ -387,51 +280,8 @@ impl Decoder {
     fn flush(&mut self, out: &mut Events) {
         while self.slots.front().is_some_and(|slot| slot.closed) {
             let Some(slot) = self.slots.pop_front() else { return };
-            self.finish_block(slot.draft, out);
+            slot.draft.finish(&self.issuer, out);
         }
-    }
-
-    fn finish_block(&mut self, draft: Draft, out: &mut Events) {
-        let issuer = || Arc::clone(&self.issuer);
-        let block = match draft {
-            Draft::Text { text, citations } => {
-                out.push_back(ModelEvent::BlockDone(Block::Text { text }));
-                if citations.is_empty() {
-                    return;
-                }
-                Block::Opaque(Opaque::new(issuer(), rest_of_the_text_before(citations)))
-            }
-            Draft::Thinking { text, signature } => {
-                let mut data = Map::new();
-                if !signature.is_empty() {
-                    data.insert("signature".into(), signature.into());
-                }
-                Block::Reasoning(Reasoning::new(text).with_seal(Seal::new(issuer(), data)))
-            }
-            Draft::Redacted { data } => {
-                let data = Map::from_iter([("redacted_thinking".to_owned(), data)]);
-                Block::Reasoning(Reasoning::new("").with_seal(Seal::new(issuer(), data)))
-            }
-            Draft::Call { id, name, json, input, caller, .. } => {
-                let mut call = if json.is_empty() {
-                    call_with(id, name, input)
-                } else {
-                    ToolCall::from_text(id, name, &json)
-                };
-                call.seal =
-                    caller.map(|caller| Seal::new(issuer(), Map::from_iter([("caller".to_owned(), caller)])));
-                Block::ToolCall(call)
-            }
-            Draft::Other { mut raw, json } => {
-                if !json.is_empty() {
-                    // Half an input is kept as text, so that nothing is lost and nothing is made up.
-                    let input = serde_json::from_str(&json).unwrap_or(Value::String(json));
-                    raw.insert("input".into(), input);
-                }
-                Block::Opaque(Opaque::new(issuer(), Value::Object(raw)))
-            }
-        };
-        out.push_back(ModelEvent::BlockDone(block));
     }
 
     fn message_stop(&mut self, out: &mut Events) -> Result<(), Fault> {
@@ -463,7 +313,7 @@ impl Accumulator for Decoder {
         for slot in std::mem::take(&mut self.slots) {
             match slot.draft {
                 // A thought that is cut off has no signature, so it could never go back as what it is.
-                Draft::Text { ref text, .. } if !text.is_empty() => self.finish_block(slot.draft, out),
+                Draft::Text { ref text, .. } if !text.is_empty() => slot.draft.finish(&self.issuer, out),
                 _ => {}
             }
         }
@@ -472,12 +322,6 @@ impl Accumulator for Decoder {
     fn is_stopped(&self) -> bool {
         self.stopped
     }
-}
-
-/// What belongs to the text block before it: our blocks of text hold nothing but text.
-fn rest_of_the_text_before(citations: Vec<Value>) -> Value {
-    let fields = [("type".to_owned(), "text".into()), ("citations".to_owned(), Value::Array(citations))];
-    Value::Object(Map::from_iter(fields))
 }
 
 /// Why the model stopped. An answer with tool calls that simply ended is a tool turn, whatever word was used.
@@ -513,16 +357,6 @@ fn unreadable(text: &str, error: &serde_json::Error) -> Result<(), Fault> {
         }
         Ok(event) => Err(Fault::Protocol(format!("a {} event does not read: {error}", event.kind))),
         Err(_) => Err(Fault::Protocol(format!("an event is no JSON: {error}"))),
-    }
-}
-
-/// A call whose input came whole. What is no object is kept as malformed, like text that is none.
-fn call_with(id: String, name: Arc<str>, input: Value) -> ToolCall {
-    match input {
-        Value::Object(_) => ToolCall::new(id, name, input),
-        Value::Null => ToolCall::from_text(id, name, ""),
-        Value::String(text) => ToolCall::from_text(id, name, &text),
-        other => ToolCall::from_text(id, name, &other.to_string()),
     }
 }
 

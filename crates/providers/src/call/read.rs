@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::accumulate::Accumulator;
 use crate::api::{Api, Framing};
 use crate::call::timer::Timer;
-use crate::call::{broken, redact, timed_out, too_quiet};
+use crate::call::{broken, packing, redact, timed_out, too_quiet};
 use crate::endpoint::Endpoint;
 use crate::error::{self, Answer};
 use crate::fault::{Events, Fault};
@@ -112,7 +112,7 @@ impl<A: Api> Reading<A> {
         }
         match Pin::new(&mut self.body).poll_next(cx) {
             Poll::Ready(Some(Ok(piece))) => {
-                if let (false, Some(packing)) = (self.has_bytes, self.packing(&piece)) {
+                if let (false, Some(packing)) = (self.has_bytes, packing(&self.headers, &piece)) {
                     let what = format!(
                         "the body is compressed ({packing}), which nobody asked for; turn that off in the server or \
                          in the proxy before it"
@@ -197,18 +197,6 @@ impl<A: Api> Reading<A> {
         let kind = self.headers.get("content-type").and_then(|v| v.to_str().ok()).unwrap_or("not given");
         let is_stream = ["text/event-stream", "application/x-ndjson"].iter().any(|s| kind.starts_with(s));
         (self.has_bytes && !self.has_events && !is_stream).then(|| kind.to_owned())
-    }
-
-    /// How the body is compressed, if it says that it is and its start is no text. An HTTP client that unpacks bodies
-    /// may leave the header as it was.
-    fn packing(&self, start: &[u8]) -> Option<String> {
-        let packing = self.headers.get("content-encoding")?.to_str().ok()?;
-        let is_text = match std::str::from_utf8(start) {
-            Ok(text) => !text.chars().any(|c| c.is_control() && !c.is_whitespace()),
-            // A piece may end inside a character.
-            Err(error) => error.error_len().is_none(),
-        };
-        (!is_text && !packing.eq_ignore_ascii_case("identity")).then(|| packing.to_owned())
     }
 
     fn fail_with(&mut self, fault: Fault) {

@@ -25,6 +25,7 @@ use crate::fault::{Events, Fault};
 use crate::lenient::{self, TextOr};
 use crate::memo::Memo;
 use crate::names;
+use crate::openai_chat::reasoning::{Details, parts_of};
 use crate::openai_chat::rescue;
 use crate::openai_chat::wire::{Call, Chunk, Counts, Delta, Function};
 use crate::profile::Profile;
@@ -73,7 +74,7 @@ pub(crate) struct ChatAccumulator {
     current: Option<usize>,
     refusal: Refusal,
     reasoning_field: Option<&'static str>,
-    reasoning_details: Vec<Value>,
+    reasoning_details: Details,
     usage: Usage,
     finish: Option<String>,
     /// The finish reason that counts, if it is another than the last one.
@@ -100,7 +101,7 @@ impl ChatAccumulator {
             current: None,
             refusal: Refusal::None,
             reasoning_field: None,
-            reasoning_details: Vec::new(),
+            reasoning_details: Details::default(),
             usage: Usage::default(),
             finish: None,
             latched: None,
@@ -186,7 +187,7 @@ impl ChatAccumulator {
             self.reasoning_field.get_or_insert(field);
             self.answer.reasoning(&text, out)?;
         }
-        self.details(delta.reasoning_details.0)?;
+        self.reasoning_details.add(delta.reasoning_details.0)?;
         if let Some(text) = text {
             self.text(&text, out)?;
         }
@@ -238,38 +239,6 @@ impl ChatAccumulator {
                 Ok(())
             }
         }
-    }
-
-    /// Details are what their issuer wants back. Streamed ones of one kind and index are pieces of one.
-    fn details(&mut self, details: Vec<Value>) -> Result<(), Fault> {
-        /// Details that one answer may have: real ones have one for each thought.
-        const MAX_DETAILS: usize = 10_000;
-        for detail in details {
-            if let (Some(Value::Object(last)), Value::Object(new)) =
-                (self.reasoning_details.last_mut(), &detail)
-                && continues(last, new)
-            {
-                for (key, value) in new {
-                    match (last.get_mut(key), value) {
-                        (Some(Value::String(text)), Value::String(more))
-                            if matches!(key.as_str(), "text" | "summary" | "data") =>
-                        {
-                            text.push_str(more);
-                        }
-                        (_, Value::Null) => {}
-                        _ => {
-                            last.insert(key.clone(), value.clone());
-                        }
-                    }
-                }
-                continue;
-            }
-            if self.reasoning_details.len() >= MAX_DETAILS {
-                return Err(Fault::Protocol(format!("more than {MAX_DETAILS} reasoning details")));
-            }
-            self.reasoning_details.push(detail);
-        }
-        Ok(())
     }
 
     fn call(&mut self, call: Call<'_>, learn: Option<&[u8]>, out: &mut Events) -> Result<(), Fault> {
@@ -395,7 +364,7 @@ impl ChatAccumulator {
         if let Some(field) = self.reasoning_field {
             data.insert("field".into(), field.into());
         }
-        let details = std::mem::take(&mut self.reasoning_details);
+        let details = std::mem::take(&mut self.reasoning_details.0);
         let mut blocks = self.answer.reasoning_blocks();
         if data.is_empty() && details.is_empty() {
             return Ok(());
@@ -497,30 +466,4 @@ impl Accumulator for ChatAccumulator {
 
 fn unreadable(error: &serde_json::Error) -> Fault {
     Fault::Protocol(format!("a chunk that does not read: {error}"))
-}
-
-/// Whether a detail is the next piece of the one before it.
-fn continues(last: &Map<String, Value>, new: &Map<String, Value>) -> bool {
-    let same = |key: &str| last.get(key) == new.get(key);
-    let is_sealed = last.get("signature").is_some_and(|signature| !signature.is_null());
-    same("type") && same("index") && (same("id") || new.get("id").is_none_or(Value::is_null)) && !is_sealed
-}
-
-/// Text and reasoning of content that is a list of parts (Mistral).
-fn parts_of(content: &Value) -> (String, String) {
-    let (mut text, mut thought) = (String::new(), String::new());
-    for part in content.as_array().into_iter().flatten() {
-        if part.get("type").is_some_and(|kind| kind == "thinking") {
-            match part.get("thinking") {
-                Some(Value::Array(parts)) => {
-                    thought.extend(parts.iter().filter_map(|part| part.get("text")?.as_str()));
-                }
-                Some(Value::String(more)) => thought.push_str(more),
-                _ => {}
-            }
-        } else if let Some(more) = part.get("text").and_then(Value::as_str) {
-            text.push_str(more);
-        }
-    }
-    (text, thought)
 }

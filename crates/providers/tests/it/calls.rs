@@ -111,6 +111,48 @@ async fn a_compressed_body_is_named_as_such_and_not_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_compressed_error_keeps_its_status_and_is_named_as_compressed() {
+    for (status, kind) in [(401, ModelErrorKind::Auth), (429, ModelErrorKind::RateLimited)] {
+        let mut reply = Reply::new(status, GZIP);
+        reply.headers = vec![("content-encoding", "gzip".into())];
+        for model in everybody(&Memory::new(vec![reply; 8])) {
+            let error = call(&*model, hello()).await.error.unwrap();
+            assert_eq!((&error.kind, error.status), (&kind, Some(status)), "{error}");
+            assert!(error.message.contains("compressed (gzip)"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_writes_is_kept_as_it_is_even_if_it_is_the_key() {
+    let body = json!({"choices": [{"message": {"content": KEY}, "finish_reason": "stop"}]}).to_string();
+    let model = OpenAiChat::new(Memory::new([Reply::new(200, body)]), "http://a", "m").with_key(KEY);
+    let outcome = call(&model, hello()).await;
+    assert_eq!(outcome.blocks().next().unwrap().as_text(), Some(KEY));
+}
+
+#[tokio::test]
+async fn a_block_that_begins_again_keeps_what_it_showed_and_loses_a_half_call() {
+    let start = |block: Value| json!({"type": "content_block_start", "index": 0, "content_block": block});
+    let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    let stream =
+        |events: &[Value]| events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
+    let text = |text: &str| delta(json!({"type": "text_delta", "text": text}));
+    let (begin, stop) = (start(json!({"type": "text", "text": ""})), json!({"type": "message_stop"}));
+    let body = stream(&[begin.clone(), text("a"), begin, text("b"), stop.clone()]);
+    let outcome = call(&Anthropic::new(Memory::new([Reply::new(200, body)]), "http://a", "m"), hello()).await;
+    let texts: Vec<_> = outcome.blocks().map(|block| block.as_text().unwrap()).collect();
+    assert_eq!(texts, ["a", "b"]);
+
+    let begin = start(json!({"type": "tool_use", "id": "1", "name": "t", "input": {}}));
+    let half = delta(json!({"type": "input_json_delta", "partial_json": "{\"a\""}));
+    let body = stream(&[begin.clone(), half, begin, stop]);
+    let outcome = call(&Anthropic::new(Memory::new([Reply::new(200, body)]), "http://a", "m"), hello()).await;
+    assert_eq!(outcome.error.as_ref().unwrap().kind, ModelErrorKind::Protocol);
+    assert_eq!(outcome.blocks().count(), 0);
+}
+
+#[tokio::test]
 async fn a_client_that_unpacks_a_body_may_leave_the_header_that_says_it_was_packed() {
     let body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"é\"},\"finish_reason\":\"stop\"}]}\n\n\
                 data: [DONE]\n\n";
