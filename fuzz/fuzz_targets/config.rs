@@ -21,7 +21,10 @@ fuzz_target!(|data: &[u8]| {
         assert!(config.approve(question.fingerprint()).is_ok());
         // The same text means the same, and the order of the sources does not matter for the host's names.
         let again = Config::new("/q").with_host_servers(&host).with_repository_file("f", data);
-        assert_eq!(again.consent_question().map(|question| question.fingerprint()), Some(question.fingerprint()));
+        assert_eq!(
+            again.consent_question().map(|question| question.fingerprint()),
+            Some(question.fingerprint())
+        );
     }
     let environment = Environment::from([("A", "x"), ("BIG", "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy")]);
     for server in config.servers() {

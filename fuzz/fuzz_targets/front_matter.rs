@@ -43,6 +43,7 @@ fn json_is_yaml(json: &str) {
     let file = format!("---\nkey: {json}\n---\n");
     let document = Document::parse(file.as_bytes(), &ParseOptions::new().with_max_depth(64));
     let Some(fields) = document.fields().filter(|_| document.is_strict()) else { return };
-    let read = serde_json::to_string(&fields.get("key").expect("the key").to_json()).expect("any tree is JSON");
+    let read =
+        serde_json::to_string(&fields.get("key").expect("the key").to_json()).expect("any tree is JSON");
     assert_eq!(read, json);
 }

@@ -32,8 +32,11 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert!(whole.iter().all(|line| !line.is_empty() && line.len() <= LIMIT));
     if ok {
         let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        let wanted: Vec<_> =
-            text.split(|b| *b == b'\n').map(|line| line.trim_ascii().to_vec()).filter(|line| !line.is_empty()).collect();
+        let wanted: Vec<_> = text
+            .split(|b| *b == b'\n')
+            .map(|line| line.trim_ascii().to_vec())
+            .filter(|line| !line.is_empty())
+            .collect();
         assert_eq!(whole, wanted);
     }
 });

@@ -31,7 +31,9 @@ fuzz_target!(|data: &[u8]| {
     let whole = decode(std::iter::once(stream));
     let cut = decode(stream.chunks(usize::from(*size % 16) + 1));
     // A line over its bound is noticed before its end comes, so what the stream said before it is what has to agree.
-    let sound = |items: &[String]| items.iter().take_while(|item| !item.starts_with("Err")).cloned().collect::<Vec<_>>();
+    let sound = |items: &[String]| {
+        items.iter().take_while(|item| !item.starts_with("Err")).cloned().collect::<Vec<_>>()
+    };
     let fails = |items: &[String]| items.last().is_some_and(|item| item.starts_with("Err"));
     assert_eq!(sound(&whole), sound(&cut));
     assert_eq!(fails(&whole), fails(&cut));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 
-use crate::driver::ProgressQueue;
+use crate::progress::ProgressQueue;
 use crate::protocol::{Members, Object, Progress, RequestParams};
 
 /// A tool call to be made with [`Client::call`](crate::Client::call).

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::call::{RoundParams, ToolCall, ToolCallParams};
 use crate::client::{Client, object};
-use crate::driver::{ProgressQueue, now};
+use crate::connection::now;
 use crate::error::Error;
+use crate::progress::ProgressQueue;
 use crate::protocol::{
     Answer, AnswerError, Completion, Era, InputRequired, LogLevel, MAX_ROUNDS, Object, PromptResult,
     RequestParams, ResourceResult, Timing, ToolResult, ToolResultSeed, input_required, next_round,

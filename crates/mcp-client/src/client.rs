@@ -8,15 +8,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
 use crate::cache::ListCache;
-use crate::driver::{Connection, ProgressQueue, Waiter, now};
+use crate::connection::{Connection, Waiter, now};
+use crate::driver::Driver;
 use crate::error::Error;
 use crate::events::Events;
 use crate::handlers::AskDesk;
 use crate::options::ClientOptions;
 use crate::process::{self, EndTimes, Exit, Keeper, ServerCommand};
+use crate::progress::ProgressQueue;
 use crate::protocol::{
-    Answer, AnswerError, ClientMachine, EraChoice, MachineCounts, Object, OpeningError, OpeningStep, Outcome,
-    Refusal, RequestId, RequestParams, ServerInfo, Timing,
+    Answer, AnswerError, ClientMachine, EraChoice, Failure, MachineCounts, Object, OpeningError, OpeningStep,
+    Outcome, Refusal, RequestId, RequestParams, ServerInfo, Timing,
 };
 use crate::transport::Transport;
 
@@ -135,7 +137,7 @@ impl Client {
         let machine = ClientMachine::new(options.machine_config());
         let desk = AskDesk::new(options.handlers.clone());
         let asks = Box::new(move |connection: &Arc<Connection>, ask| desk.take(connection, ask));
-        let (connection, driver, opening) = Connection::new(machine, transport, options.max_line_bytes, asks);
+        let (connection, driver, opening) = Driver::new(machine, transport, options.max_line_bytes, asks);
         let mut unopened = Unopened(Some(&connection));
         tokio::spawn(driver.run());
         if let Some(keeper) = keeper {
@@ -287,6 +289,7 @@ impl Client {
                 method: method.into_owned(),
                 reason: format!("it is longer than the limit of {limit} bytes"),
             }),
+            Ok(Outcome::Failed(failure)) => Err(self.failed(&method, failure)),
             Ok(Outcome::Ended | Outcome::Closed) | Err(_) => Err(self.closed()),
         }
     }
@@ -322,6 +325,10 @@ impl Client {
             reason: connection.reason(),
             ending: connection.ending(),
         }
+    }
+
+    pub(crate) fn failed(&self, method: &str, failure: Failure) -> Error {
+        Error::of_failure(self.label(), method, failure)
     }
 
     pub(crate) fn answer_error(&self, method: &str, error: AnswerError) -> Error {

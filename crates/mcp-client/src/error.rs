@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::process::Exit;
-use crate::protocol::{OpeningError, RpcError};
+use crate::protocol::{Challenge, Failure, OpeningError, RpcError, in_words};
 
 /// Why something asked of a server could not be had.
 ///
@@ -34,13 +34,13 @@ pub enum Error {
         ending: Ending,
     },
     /// No answer in time. The server has been told that the call is cancelled; what it did is unknown.
-    #[error("{server} did not answer {method} within {after:?}")]
+    #[error("{server} did not answer {method} within {}", in_words(*after))]
     Timeout {
         /// The server.
         server: String,
         /// What was asked.
         method: String,
-        /// The time it took.
+        /// The time that ran out, as it was set.
         after: Duration,
     },
     /// The connection has ended: start the server again.
@@ -83,6 +83,36 @@ pub enum Error {
         /// What the server wants: `roots/list`, `sampling/createMessage` or `elicitation/create`.
         needed: String,
     },
+    /// The server wants another authorization: get a token, by asking the user most often, and connect with it.
+    #[error("{server} wants authorization (status {status}{})", said_of(challenge.as_ref(), reason.as_ref()))]
+    AuthorizationRequired {
+        /// The server.
+        server: String,
+        /// 401, or 403 where more is needed than the token allows.
+        status: u16,
+        /// What it wants, if it says so.
+        challenge: Option<Challenge>,
+        /// Why no better token could be had, if that was tried.
+        reason: Option<String>,
+    },
+    /// The message could not be delivered, or brought no answer. What the server did is unknown.
+    #[error("{method} to {server} failed: {failure}")]
+    Transport {
+        /// The server.
+        server: String,
+        /// What was asked.
+        method: String,
+        /// What happened.
+        failure: Failure,
+    },
+    /// The server cannot be connected to in this way: its address or its headers are not allowed or make no sense.
+    #[error("cannot connect to {server}: {reason}")]
+    Address {
+        /// The server.
+        server: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
     /// The request was not sent: a limit of this client, or a question the server does not take.
     #[error("{method} was not sent to {server}: {reason}")]
     NotSent {
@@ -95,7 +125,35 @@ pub enum Error {
     },
 }
 
+/// The end of the message about authorization.
+fn said_of(challenge: Option<&Challenge>, reason: Option<&String>) -> String {
+    let mut said = String::new();
+    for (name, value) in [
+        ("", challenge.and_then(Challenge::error)),
+        ("scope ", challenge.and_then(Challenge::scope)),
+        ("", reason.map(String::as_str)),
+    ] {
+        if let Some(value) = value {
+            said.push_str(", ");
+            said.push_str(name);
+            said.push_str(value);
+        }
+    }
+    said
+}
+
 impl Error {
+    /// The error for a message that brought no answer.
+    pub(crate) fn of_failure(server: &str, method: &str, failure: Failure) -> Self {
+        let server = server.to_owned();
+        match failure {
+            Failure::Unauthorized { status, challenge, reason } => {
+                Self::AuthorizationRequired { server, status, challenge, reason }
+            }
+            failure => Self::Transport { server, method: method.to_owned(), failure },
+        }
+    }
+
     /// Whether time ran out.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. } | Self::Opening { error: OpeningError::TimedOut { .. }, .. })
@@ -107,7 +165,7 @@ impl Error {
     }
 
     /// The kind of error as a word, for reports: `spawn`, `opening`, `timeout`, `closed`, `rpc`, `invalid_answer`,
-    /// `input_needed` or `not_sent`.
+    /// `input_needed`, `not_sent`, `authorization_required`, `transport` or `address`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Spawn { .. } => "spawn",
@@ -118,6 +176,9 @@ impl Error {
             Self::InvalidAnswer { .. } => "invalid_answer",
             Self::InputNeeded { .. } => "input_needed",
             Self::NotSent { .. } => "not_sent",
+            Self::AuthorizationRequired { .. } => "authorization_required",
+            Self::Transport { .. } => "transport",
+            Self::Address { .. } => "address",
         }
     }
 

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
-use crate::driver::{Connection, ServerAsk};
+use crate::connection::{Connection, ServerAsk};
 use crate::protocol::{Object, PeerId, RpcError, code};
 
 /// Gives the folders a server may work in.

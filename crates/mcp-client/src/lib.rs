@@ -109,12 +109,16 @@ pub mod consent;
 pub mod process;
 mod error;
 mod events;
+mod progress;
 mod transport;
+mod connection;
 mod driver;
 mod handlers;
 mod options;
 mod call;
 mod cache;
+#[cfg(feature = "http")]
+pub mod http;
 mod client;
 mod lists;
 mod calls;

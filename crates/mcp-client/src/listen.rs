@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::client::{Client, object};
-use crate::driver::{Connection, Waiter};
+use crate::connection::{Connection, Waiter};
 use crate::error::Error;
 use crate::protocol::{AnswerError, Era, Object, Outcome, RequestId, Timing};
 
@@ -131,6 +131,7 @@ impl Client {
                         let ended = || AnswerError::Invalid("it ended before it was acknowledged".to_owned());
                         self.answer_error(LISTEN, answer.result().err().unwrap_or_else(ended))
                     }
+                    Ok(Outcome::Failed(failure)) => self.failed(LISTEN, failure),
                     _ => self.closed(),
                 })
             }

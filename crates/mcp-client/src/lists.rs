@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::driver::now;
+use crate::connection::now;
 use crate::error::Error;
 use crate::protocol::{
     AnswerError, Era, Item, ListKind, Listing, Object, Page, PageSeed, Paging, Problem, ProblemCode,

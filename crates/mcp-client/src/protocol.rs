@@ -5,6 +5,7 @@
 //! say, as data. [`Client`](crate::Client) drives them over a real child process; drive them yourself to speak MCP over
 //! something else.
 
+mod in_words;
 mod json;
 mod revision;
 mod line;
@@ -16,6 +17,8 @@ mod notice;
 mod outgoing;
 mod paging;
 mod rounds;
+mod challenge;
+mod failure;
 mod opening;
 mod output;
 mod client;
@@ -23,7 +26,9 @@ mod client;
 mod server;
 
 pub use answer::{Answer, AnswerError};
+pub use challenge::Challenge;
 pub use client::ClientMachine;
+pub use failure::Failure;
 pub use line::{Line, LineBuffer, LineCounts, LineText};
 pub use message::{PeerId, RequestId, RpcError, code};
 pub use notice::{ListKind, Notice, Progress};
@@ -43,6 +48,7 @@ pub use schema::{
 pub use server::{ServerMachine, ServerOutput};
 
 pub(crate) use answer::PageSeed;
+pub(crate) use in_words::in_words;
 pub(crate) use json::Object;
 pub(crate) use paging::Paging;
 pub(crate) use rounds::{InputRequired, MAX_ROUNDS, input_required, next_round};

@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use haversack_examples::inspect_mcp::{self, Arguments};
+use haversack_examples::terminal::plain;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let report = match inspect_mcp::run(Arguments::parse()).await {
         Ok(report) => report,
         Err(fault) => {
-            eprintln!("inspect-mcp: {fault}");
+            eprintln!("{}", plain(&format!("inspect-mcp: {fault}")));
             return ExitCode::from(2);
         }
     };

@@ -9,6 +9,7 @@ use haversack_examples::inspect_skills::disclose::{
 use haversack_examples::inspect_skills::lint::{self, LintArguments};
 use haversack_examples::inspect_skills::parse::{self, ParseArguments};
 use haversack_examples::inspect_skills::scan::{self, ScanArguments};
+use haversack_examples::terminal::plain;
 
 /// Reads SKILL.md files the way Haversack does and says what it sees.
 #[derive(Debug, Parser)]
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
-            eprintln!("inspect-skills: {fault}");
+            eprintln!("{}", plain(&format!("inspect-skills: {fault}")));
             ExitCode::FAILURE
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::failure::Failure;
 use super::json::Object;
 use super::line::{Line, LineText};
 use super::message::{PeerId, RequestId, RpcError};
@@ -207,6 +208,27 @@ impl<T> ClientMachine<T> {
         self.pending.get(id).map(|entry| &entry.tag)
     }
 
+    /// The revision that is spoken, once the connection is open.
+    #[cfg(feature = "http")]
+    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        self.is_ready().then_some(self.revision)
+    }
+
+    /// The transport saw that `server/discover` was refused the way only modern servers refuse a method.
+    #[cfg(feature = "http")]
+    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
+    pub(crate) fn note_modern_refusal(&mut self) {
+        self.opening.note_modern_refusal();
+    }
+
+    /// Reports something odd that the transport saw.
+    #[cfg(feature = "http")]
+    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
+    pub(crate) fn report(&mut self, message: String) {
+        self.problem(ProblemCode::Transport, message);
+    }
+
     pub(crate) fn tag_mut(&mut self, id: RequestId) -> Option<&mut T> {
         self.pending.get_mut(id).map(|entry| &mut entry.tag)
     }
@@ -294,6 +316,43 @@ impl<T> ClientMachine<T> {
     /// Takes a message that did not come as a line.
     pub fn handle_message(&mut self, now: Instant, message: &[u8]) {
         self.handle(now, Raw::Slice(message));
+    }
+
+    /// A request of ours will not be answered: its transport says why. `id` is the request's, as it stands on the wire.
+    ///
+    /// The request is settled with [`Outcome::Failed`]; where it opened the connection, the next step is taken. For what
+    /// waits no more this does nothing.
+    pub fn handle_failure(&mut self, now: Instant, id: &Value, failure: Failure) {
+        if let Phase::Opening { step, ends, .. } = self.phase {
+            if self.is_opening_id(id) {
+                let next = self.opening.failed(step, failure);
+                self.open(now, ends, next);
+            }
+            return;
+        }
+        if let Some(entry) = id.as_u64().and_then(|id| self.pending.give_up(RequestId(id))) {
+            self.outputs.push_back(Output::Settled { tag: entry.tag, outcome: Outcome::Failed(failure) });
+        }
+    }
+
+    /// Whether a request of ours, named by its id on the wire, still waits for its answer.
+    pub fn waits_for(&self, id: &Value) -> bool {
+        match self.phase {
+            Phase::Opening { .. } => self.is_opening_id(id),
+            _ => id.as_u64().is_some_and(|id| self.pending.get(RequestId(id)).is_some()),
+        }
+    }
+
+    fn is_opening_id(&self, id: &Value) -> bool {
+        match self.phase {
+            Phase::Opening { step: OpeningStep::Discover, id: opening, .. } => {
+                id.as_str().is_some_and(|id| id == opening.as_text())
+            }
+            Phase::Opening { step: OpeningStep::Initialize, id: opening, .. } => {
+                id.as_u64() == Some(opening.0)
+            }
+            _ => false,
+        }
     }
 
     /// The peer has closed the connection, or the driver has: everything that waits is settled.

@@ -19,6 +19,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::answer::AnswerError;
+use super::failure::Failure;
+use super::in_words::in_words;
 use super::json::Object;
 use super::message::{RpcError, code};
 use super::revision::{Era, EraChoice, Revision};
@@ -80,6 +82,13 @@ pub enum OpeningError {
         /// What is wrong with the answer.
         reason: String,
     },
+    /// The transport could not bring an answer.
+    Failed {
+        /// What was not answered.
+        step: OpeningStep,
+        /// Why.
+        failure: Failure,
+    },
     /// The peer closed the connection.
     Closed {
         /// What it did not answer.
@@ -90,7 +99,7 @@ pub enum OpeningError {
 impl fmt::Display for OpeningError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimedOut { step, after } => write!(f, "no answer to {step} within {after:?}"),
+            Self::TimedOut { step, after } => write!(f, "no answer to {step} within {}", in_words(*after)),
             Self::Refused { step, error } => write!(f, "{step} was refused: {error}"),
             Self::NoCommonRevision { theirs } => {
                 let theirs = if theirs.is_empty() { "none".to_owned() } else { theirs.join(", ") };
@@ -101,6 +110,7 @@ impl fmt::Display for OpeningError {
                 )
             }
             Self::Invalid { step, reason } => write!(f, "the answer to {step} is not valid: {reason}"),
+            Self::Failed { step, failure } => write!(f, "{step} brought no answer: {failure}"),
             Self::Closed { step } => {
                 write!(f, "the server closed the connection instead of answering {step}")
             }
@@ -129,11 +139,13 @@ pub(crate) struct Opening {
     discovered: u8,
     /// A valid answer to `server/discover` that came after its time was up.
     late: Option<Object>,
+    /// The answer to `server/discover` came in a way that only modern servers refuse in.
+    refused_as_modern_servers_do: bool,
 }
 
 impl Opening {
     pub(crate) fn new(choice: EraChoice) -> Self {
-        Self { choice, discovered: 0, late: None }
+        Self { choice, discovered: 0, late: None, refused_as_modern_servers_do: false }
     }
 
     pub(crate) fn first(&mut self) -> Next {
@@ -203,6 +215,27 @@ impl Opening {
         }
     }
 
+    /// The transport saw that `server/discover` was refused the way only modern servers refuse a method.
+    #[cfg(feature = "http")]
+    pub(crate) fn note_modern_refusal(&mut self) {
+        self.refused_as_modern_servers_do = true;
+    }
+
+    /// The transport could not bring an answer.
+    pub(crate) fn failed(&mut self, step: OpeningStep, failure: Failure) -> Next {
+        let another_era = failure.may_be_of_another_era();
+        let error = OpeningError::Failed { step, failure };
+        match step {
+            OpeningStep::Discover if another_era => self.fall_back(error),
+            OpeningStep::Initialize
+                if another_era && self.discovered == 0 && self.choice != EraChoice::Legacy =>
+            {
+                self.discover()
+            }
+            _ => Next::Fail(error),
+        }
+    }
+
     fn choose(&self, versions: &[String], object: Object) -> Next {
         if let Some(revision) = best(versions, Era::Modern) {
             return Next::Ready(Box::new(ServerInfo::from_object(object, revision)));
@@ -242,12 +275,23 @@ impl Opening {
         }
         let says_modern =
             error.code == Some(code::UNSUPPORTED_VERSION) && best(&versions, Era::Modern).is_some();
+        if self.refused_as_modern_servers_do && error.code == Some(code::METHOD_NOT_FOUND) {
+            return Next::Ready(Box::new(silent_modern_server()));
+        }
         let unasked = self.discovered == 0;
         if (says_modern && self.discovered < 2) || unasked {
             return self.discover();
         }
         Next::Fail(OpeningError::Refused { step, error })
     }
+}
+
+/// A modern server that has no `server/discover`, which the revision allows: what it has can only be found out by asking.
+fn silent_modern_server() -> ServerInfo {
+    let lists = ["tools", "resources", "prompts"].map(|list| (list.to_owned(), Value::Object(Object::new())));
+    let capabilities: Object = lists.into_iter().collect();
+    let object = std::iter::once(("capabilities".to_owned(), Value::Object(capabilities))).collect();
+    ServerInfo::from_object(object, Revision::NEWEST_MODERN)
 }
 
 fn accept(object: Object) -> Next {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::failure::Failure;
 use super::json::Object;
 use super::message::{PeerId, RequestId};
 use super::notice::{Notice, Progress};
@@ -114,7 +115,7 @@ pub enum Outcome {
     Answered(Answer),
     /// Without an answer in time. The server has been told that the request is cancelled.
     TimedOut {
-        /// The time it took.
+        /// The time that ran out, as it was set.
         after: Duration,
     },
     /// With an answer longer than the limit, which was dropped.
@@ -122,6 +123,8 @@ pub enum Outcome {
         /// The limit of a line, in bytes.
         limit: usize,
     },
+    /// Without an answer that could be delivered: see [`ClientMachine::handle_failure`](super::ClientMachine::handle_failure).
+    Failed(Failure),
     /// By the server, which ended a subscription.
     Ended,
     /// With the connection.

@@ -38,6 +38,16 @@ impl Timing {
     pub const fn unlimited() -> Self {
         Self { timeout: None, limit: None }
     }
+
+    /// Which of the two times has run out for a request that has taken so long: the limit if it is reached, else the
+    /// time without progress.
+    fn run_out(self, taken: Duration) -> Duration {
+        match (self.timeout, self.limit) {
+            (_, Some(limit)) if limit <= taken => limit,
+            (Some(timeout), _) => timeout,
+            (None, _) => taken,
+        }
+    }
 }
 
 /// A request that waits.
@@ -158,7 +168,7 @@ impl<T> PendingTable<T> {
         self.earliest
     }
 
-    /// The ids of all requests whose time is up, and the time each has taken.
+    /// The ids of all requests whose time is up, and which time that is, as it was set.
     pub(crate) fn expired(&mut self, now: Instant) -> Vec<(RequestId, Duration)> {
         if self.earliest.is_none_or(|earliest| earliest > now) {
             return Vec::new();
@@ -168,7 +178,10 @@ impl<T> PendingTable<T> {
         for (id, entry) in &self.entries {
             match entry.deadline {
                 Some(deadline) if deadline <= now => {
-                    expired.push((RequestId(*id), now.saturating_duration_since(entry.started)));
+                    expired.push((
+                        RequestId(*id),
+                        entry.timing.run_out(now.saturating_duration_since(entry.started)),
+                    ));
                 }
                 deadline => earliest = earlier(earliest, deadline),
             }

@@ -59,6 +59,10 @@ pub enum ProblemCode {
     Overload,
     /// What was sent after the end of a call, or to a progress token nobody holds.
     Stray,
+    /// The transport saw something odd: a note that was not taken, a stream that could not be opened.
+    Transport,
+    /// A tool was left out: it wants its parameters in headers in a way that the revision forbids.
+    BadHeaderMark,
 }
 
 impl ProblemCode {
@@ -78,6 +82,8 @@ impl ProblemCode {
             Self::ForbiddenRequest => "forbidden_request",
             Self::Overload => "overload",
             Self::Stray => "stray",
+            Self::Transport => "transport",
+            Self::BadHeaderMark => "bad_header_mark",
         }
     }
 }
