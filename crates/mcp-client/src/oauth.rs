@@ -24,7 +24,8 @@
 //!     Ok(())
 //! })
 //! .await?;
-//! let oauth = OAuth::new(http, browser, OAuthOptions::new("My Editor"));
+//! // The source of tokens for connections over HTTP.
+//! let tokens = OAuth::new(http, browser, OAuthOptions::new("My Editor"));
 //! # Ok(())
 //! # }
 //! ```
@@ -49,6 +50,7 @@ mod tokens;
 mod browser;
 mod loopback;
 mod flow;
+mod source;
 #[cfg(test)]
 mod tests;
 

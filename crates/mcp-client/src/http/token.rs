@@ -1,32 +1,10 @@
 //! Bearer tokens: where they come from, and what happens when a server refuses one.
 
-use std::fmt;
-
 use async_trait::async_trait;
+/// A token that a server takes as proof of who asks.
+pub use haversack_http::Secret as BearerToken;
 
 use crate::protocol::Challenge;
-
-/// A token that a server takes as proof of who asks. `Debug` hides it, and it cannot be serialised by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct BearerToken(String);
-
-impl BearerToken {
-    /// A token.
-    pub fn new(token: impl Into<String>) -> Self {
-        Self(token.into())
-    }
-
-    /// The token itself, to be sent or stored.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for BearerToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BearerToken(…)")
-    }
-}
 
 /// A server has refused a request: 401, or 403 with a challenge.
 #[derive(Clone, Debug)]

@@ -14,7 +14,9 @@ use super::{
     AuthorizationRequest, Browser, ClientCredentials, IssuerCredentials, OAuth, OAuthError, OAuthOptions,
     Refused,
 };
+use crate::http::{TokenRefusal, TokenSource};
 use crate::oauth::store::CredentialStore;
+use crate::protocol::Challenge;
 
 const SERVER: &str = "https://mcp.example/mcp";
 const DESCRIPTION: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -485,4 +487,28 @@ async fn no_secret_stands_in_any_error_or_debug_text() {
     for secret in ["t0ken", "r3fresh", "c0de", "cl13nt-s3cret"] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }
+}
+
+#[tokio::test]
+async fn a_transport_gets_its_tokens_by_the_challenge_and_none_for_what_no_token_changes() {
+    let case = Case::plain(|_| {});
+    let source: &dyn TokenSource = &case.oauth;
+    assert_eq!(source.token(SERVER).await.unwrap(), None);
+    let header = format!(r#"Bearer scope="read", resource_metadata="{DESCRIPTION}""#);
+    let refusal = TokenRefusal::new(SERVER, 401, Challenge::bearer([header.as_str()]));
+    let token = source.renew(refusal).await.unwrap().unwrap();
+    assert_eq!((token.expose(), case.visits()[0]["scope"].as_str()), ("t0ken-1", "read"));
+
+    let mut forbidden = TokenRefusal::new(SERVER, 403, None);
+    forbidden.token = Some(token.clone());
+    assert_eq!(source.renew(forbidden).await.unwrap(), None);
+    let header = r#"Bearer error="insufficient_scope", scope="write""#;
+    let mut wider = TokenRefusal::new(SERVER, 403, Challenge::bearer([header]));
+    wider.token = Some(token);
+    assert_eq!(source.renew(wider).await.unwrap().unwrap().expose(), "t0ken-2");
+
+    case.net.0.lock().unwrap().documents.clear();
+    case.net.0.lock().unwrap().denies = true;
+    let error = source.renew(TokenRefusal::new(SERVER, 401, None)).await.unwrap_err();
+    assert!(error.to_string().contains("access_denied"), "{error}");
 }
