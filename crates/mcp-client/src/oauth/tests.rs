@@ -505,10 +505,13 @@ async fn a_transport_gets_its_tokens_by_the_challenge_and_none_for_what_no_token
     let header = r#"Bearer error="insufficient_scope", scope="write""#;
     let mut wider = TokenRefusal::new(SERVER, 403, Challenge::bearer([header]));
     wider.token = Some(token);
-    assert_eq!(source.renew(wider).await.unwrap().unwrap().expose(), "t0ken-2");
+    let token = source.renew(wider).await.unwrap();
+    assert_eq!(token.as_ref().unwrap().expose(), "t0ken-2");
 
     case.net.0.lock().unwrap().documents.clear();
     case.net.0.lock().unwrap().denies = true;
-    let error = source.renew(TokenRefusal::new(SERVER, 401, None)).await.unwrap_err();
+    let mut ended = TokenRefusal::new(SERVER, 401, None);
+    ended.token = token;
+    let error = source.renew(ended).await.unwrap_err();
     assert!(error.to_string().contains("access_denied"), "{error}");
 }
