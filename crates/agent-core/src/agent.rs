@@ -129,6 +129,7 @@ pub struct AgentBuilder {
     defer_above: usize,
     outputs: OutputLimits,
     spill: Option<Arc<dyn SpillSink>>,
+    trace_contents: bool,
 }
 
 impl AgentBuilder {
@@ -154,6 +155,7 @@ impl AgentBuilder {
             defer_above: DEFER_ABOVE,
             outputs: OutputLimits::default(),
             spill: None,
+            trace_contents: false,
         }
     }
 
@@ -296,6 +298,15 @@ impl AgentBuilder {
         self
     }
 
+    /// Puts what was said and done into the spans: messages, arguments and results, never the bytes of files. Off by
+    /// default, since spans go to other people's machines. Costs a copy of the whole conversation for every model call.
+    #[cfg(feature = "tracing")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+    pub fn trace_contents(mut self) -> Self {
+        self.trace_contents = true;
+        self
+    }
+
     /// Checks everything and freezes it.
     ///
     /// # Errors
@@ -347,6 +358,7 @@ impl AgentBuilder {
             deferred,
             outputs: self.outputs,
             spill: self.spill,
+            trace_contents: self.trace_contents,
         })))
     }
 

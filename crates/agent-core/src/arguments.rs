@@ -32,6 +32,8 @@ use serde_json::Value;
 mod subset;
 mod near;
 #[cfg(feature = "jsonschema")]
+mod cost;
+#[cfg(feature = "jsonschema")]
 mod full;
 
 pub use near::{near_names, unknown_tool};
@@ -73,7 +75,9 @@ impl ArgumentCheck {
             return Err(Mismatches { found: vec![Mismatch { at: String::new(), problem }], more: false });
         }
         #[cfg(feature = "jsonschema")]
-        if let Some(full) = self.full.get_or_init(|| full::FullCheck::new(&self.schema)) {
+        if let Some(full) = self.full.get_or_init(|| full::FullCheck::new(&self.schema))
+            && cost::is_bounded(&self.schema, arguments)
+        {
             // The full validator decides; the subset has the better words for what it knows.
             return full
                 .check(arguments)

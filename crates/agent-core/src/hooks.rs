@@ -86,18 +86,23 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Adds what the next hook says. A denial is never taken back, an objection never weakened.
+    /// Adds what the next hook says. A denial is never taken back, an objection never weakened, and of several
+    /// equally strict ones every reason is kept, in the order of the hooks.
     #[must_use]
     pub fn and(mut self, gate: Gate) -> Self {
-        let denied = matches!(self.objection, Some(Tightening::Deny(_)));
-        match gate {
-            Gate::Pass => {}
-            Gate::Rewrite(arguments) => self.rewrite = Some(arguments),
-            Gate::Ask(why) if !denied => self.objection = Some(Tightening::Ask(why)),
-            Gate::Ask(_) => {}
-            Gate::Deny(why) if !denied => self.objection = Some(Tightening::Deny(why)),
-            Gate::Deny(_) => {}
-        }
+        use Tightening as T;
+        self.objection = match (self.objection, gate) {
+            (before, Gate::Pass) => before,
+            (before, Gate::Rewrite(arguments)) => {
+                self.rewrite = Some(arguments);
+                before
+            }
+            (Some(T::Deny(first)), Gate::Deny(second)) => Some(T::Deny(format!("{first}; {second}"))),
+            (Some(T::Deny(first)), Gate::Ask(_)) => Some(T::Deny(first)),
+            (_, Gate::Deny(why)) => Some(T::Deny(why)),
+            (Some(T::Ask(first)), Gate::Ask(second)) => Some(T::Ask(format!("{first}; {second}"))),
+            (None, Gate::Ask(why)) => Some(T::Ask(why)),
+        };
         self
     }
 }
@@ -145,4 +150,39 @@ pub struct Ending {
     pub messages: History,
     /// Turns that the run has taken.
     pub turns: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_strictest_objection_counts_and_no_reason_of_that_strictness_is_lost() {
+        let ask = |why: &str| Gate::Ask(why.to_owned());
+        let deny = |why: &str| Gate::Deny(why.to_owned());
+        let asked = |why: &str| Some(Tightening::Ask(why.to_owned()));
+        let denied = |why: &str| Some(Tightening::Deny(why.to_owned()));
+        for (gates, objection) in [
+            (vec![], None),
+            (vec![Gate::Pass, ask("a"), Gate::Pass], asked("a")),
+            (vec![ask("a"), ask("b")], asked("a; b")),
+            (vec![ask("a"), deny("b")], denied("b")),
+            (vec![deny("a"), ask("b")], denied("a")),
+            (vec![deny("a"), deny("b"), ask("c")], denied("a; b")),
+        ] {
+            let judgement = gates.iter().cloned().fold(Judgement::default(), Judgement::and);
+            assert_eq!(judgement.objection, objection, "{gates:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_rewrite_counts_and_says_nothing_about_objections() {
+        let judgement = Judgement::from(Gate::Rewrite(json!(1)))
+            .and(Gate::Ask("why".into()))
+            .and(Gate::Rewrite(json!(2)));
+        assert_eq!(judgement.rewrite, Some(json!(2)));
+        assert_eq!(judgement.objection, Some(Tightening::Ask("why".into())));
+    }
 }

@@ -157,6 +157,8 @@
 //! - `tokio`: a run on a task of its own ([`spawn`]) and a clock ([`TokioClock`](clock::TokioClock)).
 //! - `jsonschema`: the whole of JSON Schema for arguments, instead of the built-in subset.
 //! - `schemars`: schemas of typed tools, derived.
+//! - `tracing`: spans with the attribute names of the OpenTelemetry conventions for generative AI (`invoke_agent`, `chat`,
+//!   `execute_tool`); what was said and done stands in them only where the host asks for it.
 //! - `testing`: a scripted model and tool, validators of histories for four wires, for the tests of hosts.
 //!
 //! Without features the crate needs no runtime. It reads no file, no environment and no clock.
@@ -196,6 +198,7 @@ pub mod structured;
 pub mod deferred;
 pub mod compaction;
 mod setup;
+mod trace;
 pub mod state;
 pub mod handle;
 pub mod run;
@@ -205,6 +208,8 @@ pub mod subagent;
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod spawn;
 pub mod prelude;
+// Public because the examples of this page are compiled as crates of their own, and hidden because it is for nobody else:
+// models for tests of hosts are in `testing`, which the examples cannot use, since it is behind a feature.
 #[doc(hidden)]
 pub mod doc;
 

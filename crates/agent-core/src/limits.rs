@@ -32,7 +32,8 @@ pub struct Limits {
     pub landing_reserve_percent: u8,
     /// Read-only calls that run at the same time. 8 by default.
     pub parallel_calls: usize,
-    /// How long one call may take, unless its tool has a limit of its own. None by default; needs a clock.
+    /// How long one call may take, unless its tool has a
+    /// [limit of its own](crate::tool_context::Tool::time_limit) or is a sub-agent. None by default; needs a clock.
     pub tool_timeout: Option<Duration>,
     /// How long running tools may wind down after a cancel. 2 s by default; without a clock there is no grace.
     pub grace: Duration,
@@ -49,7 +50,8 @@ pub struct Limits {
     pub agents: u32,
     /// How often the same call may have the same result before the model is told. 3 by default.
     pub repeat_nudge: u32,
-    /// How often the same call may have the same result before the run stops. 5 by default.
+    /// How often the same call may have the same result before the run stops, also within one answer; and how many
+    /// answers in a row may call only tools that do not exist. 5 by default.
     pub repeat_stop: u32,
 }
 

@@ -48,6 +48,11 @@ pub enum StopCause {
         /// How often.
         times: u32,
     },
+    /// The model called nothing but tools that do not exist, however often it was told which ones do.
+    UnknownTools {
+        /// Answers in a row.
+        times: u32,
+    },
     /// The answer was cut at the output limit, and asking to go on did not help.
     OutputLimit,
     /// The provider withheld the answer.
@@ -69,6 +74,9 @@ impl fmt::Display for StopCause {
             Self::Limit(limit) => write!(f, "the {limit} is reached"),
             Self::Repeats { tool, times } => {
                 write!(f, "`{tool}` was called {times} times with the same arguments and the same result")
+            }
+            Self::UnknownTools { times } => {
+                write!(f, "{times} answers in a row called only tools that do not exist")
             }
             Self::OutputLimit => f.write_str("the answer was cut at the output limit"),
             Self::Filtered => f.write_str("the provider withheld the answer"),

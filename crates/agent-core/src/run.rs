@@ -23,6 +23,7 @@ use crate::session::Session;
 use crate::setup::Setup;
 use crate::state::{Input, ModelCall, RunState, Step};
 use crate::tool_context::Scope;
+use crate::trace::Trace;
 
 mod work;
 
@@ -58,6 +59,9 @@ pub struct Run<'a> {
     outcome: Option<Result<Outcome, RunError>>,
     events_in_a_row: u32,
     closed: bool,
+    trace: Trace,
+    /// The open model call.
+    chat: Trace,
 }
 
 impl<'a> Run<'a> {
@@ -71,6 +75,9 @@ impl<'a> Run<'a> {
             // Time does not refuse anything.
             let _ = state.feed(session, Input::Time(now));
         }
+        let contents = setup.trace_contents;
+        let path = &state.ancestry().path;
+        let trace = setup.model(0).map(|m| Trace::run(&m.author, path, contents)).unwrap_or_default();
         Self {
             setup,
             session,
@@ -86,6 +93,8 @@ impl<'a> Run<'a> {
             outcome: None,
             events_in_a_row: 0,
             closed: false,
+            trace,
+            chat: Trace::default(),
         }
     }
 
@@ -204,7 +213,9 @@ impl<'a> Run<'a> {
             }
             Step::DropTool(call) => {
                 if let Some(at) = self.tools.iter().position(|t| t.call == call) {
-                    work::drop_quietly(self.tools.swap_remove(at));
+                    let tool = self.tools.swap_remove(at);
+                    tool.note_time_out();
+                    work::drop_quietly(tool);
                 }
             }
             Step::OnStop(ending) => self.end = Some(work::on_stop(self.setup, ending)),
@@ -215,6 +226,7 @@ impl<'a> Run<'a> {
             Step::DropAll => self.drop_all(),
             Step::Finished(outcome) => {
                 self.drop_all();
+                self.trace.run_ended(&outcome);
                 self.outcome = Some(outcome);
             }
         }
@@ -230,14 +242,21 @@ impl<'a> Run<'a> {
 
     fn open_stream(&mut self, call: ModelCall) {
         let Some(entry) = self.setup.model(call.model) else { return };
-        match catch_unwind(AssertUnwindSafe(|| entry.model.stream(call.request))) {
+        self.chat = Trace::chat(&entry.author, &call.request, self.setup.trace_contents);
+        let opened = self.chat.within(|| catch_unwind(AssertUnwindSafe(|| entry.model.stream(call.request))));
+        match opened {
             Ok(stream) => self.model = Some(stream),
-            Err(_panic) => self.feed(Input::Model(Err(model_panicked()))),
+            Err(_panic) => {
+                let failed = Err(model_panicked());
+                std::mem::take(&mut self.chat).model_event(Some(&failed));
+                self.feed(Input::Model(failed));
+            }
         }
     }
 
     fn drop_all_but_tools(&mut self) {
         work::drop_quietly(self.model.take());
+        self.chat = Trace::default();
         work::drop_quietly(self.request.take());
         work::drop_quietly(self.gate.take());
         work::drop_quietly(self.approver.take());
@@ -276,18 +295,26 @@ impl<'a> Run<'a> {
 
     fn poll_model(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(stream) = &mut self.model else { return false };
-        let polled = catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx)));
-        let input = match polled {
+        let polled = self.chat.within(|| catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx))));
+        let event = match polled {
             Ok(Poll::Pending) => return false,
-            Ok(Poll::Ready(Some(event))) => Input::Model(event),
-            Ok(Poll::Ready(None)) => Input::ModelEnded,
-            Err(_panic) => Input::Model(Err(model_panicked())),
+            Ok(Poll::Ready(event)) => event,
+            Err(_panic) => Some(Err(model_panicked())),
         };
-        // The request in the stream shares the history: it goes before the answer is appended.
-        if !matches!(input, Input::Model(Ok(ref event)) if !matches!(event, ModelEvent::Stop { .. })) {
-            work::drop_quietly(self.model.take());
+        self.chat.model_event(event.as_ref());
+        let goes_on = matches!(&event, Some(Ok(event)) if !matches!(event, ModelEvent::Stop { .. }));
+        if goes_on {
+            self.feed(event.map_or(Input::ModelEnded, Input::Model));
+            return true;
         }
-        self.feed(input);
+        let answered = matches!(&event, Some(Ok(_)));
+        // The request in the stream shares the history: it goes before the answer is appended.
+        work::drop_quietly(self.model.take());
+        let chat = std::mem::take(&mut self.chat);
+        self.feed(event.map_or(Input::ModelEnded, Input::Model));
+        if answered {
+            chat.answered(self.session.messages.last());
+        }
         true
     }
 
@@ -404,6 +431,14 @@ impl Stream for Run<'_> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let run = &mut *self;
+        let trace = run.trace.clone();
+        trace.within(|| run.poll_event(cx))
+    }
+}
+
+impl Run<'_> {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let run = self;
         run.scope.inbox.register(cx.waker());
         loop {
             if let Some(event) = run.state.poll_event() {
@@ -420,10 +455,11 @@ impl Stream for Run<'_> {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            run.read_mail();
+            // The time first: a cancel gives its grace from now on, not from when the run was polled last.
             if let Some(now) = run.setup.now() {
                 run.feed(Input::Time(now));
             }
+            run.read_mail();
             let mut moved = false;
             if let Some(step) = run.state.poll_step(run.session) {
                 run.begin(step);

@@ -77,6 +77,8 @@ pub(crate) struct Setup {
     pub(crate) deferred: Arc<[Arc<ToolSpec>]>,
     pub(crate) outputs: OutputLimits,
     pub(crate) spill: Option<Arc<dyn SpillSink>>,
+    /// Whether spans hold what was said and done.
+    pub(crate) trace_contents: bool,
 }
 
 impl Setup {

@@ -17,8 +17,8 @@ use crate::session::Session;
 use crate::state::{Ancestry, Start};
 use crate::tool_context::Scope;
 
-/// Events that wait for the reader at most. When the queue is full, deltas of the same block are merged; when there
-/// is nothing to merge, the run waits. No event is dropped.
+/// Events that wait for the reader at most. When the queue is full, deltas of the same block that wait one behind the
+/// other become one; when there is nothing to merge, the run waits. No event is dropped.
 pub const MAX_WAITING_EVENTS: usize = 256;
 
 /// Bytes that deltas are merged up to.
@@ -145,6 +145,39 @@ struct Waiting {
     writer: Option<Waker>,
 }
 
+impl Waiting {
+    /// Takes an event in, or gives it back when there is no room.
+    fn push(&mut self, next: Event) -> Option<Event> {
+        if self.events.len() >= MAX_WAITING_EVENTS {
+            let next = match self.events.back_mut() {
+                Some(last) => merge(last, next)?,
+                None => next,
+            };
+            self.make_room();
+            if self.events.len() >= MAX_WAITING_EVENTS {
+                return Some(next);
+            }
+            self.events.push_back(next);
+            return None;
+        }
+        self.events.push_back(next);
+        None
+    }
+
+    /// Merges what can be merged.
+    fn make_room(&mut self) {
+        let mut merged = VecDeque::with_capacity(self.events.len());
+        for event in self.events.drain(..) {
+            let event = match merged.back_mut() {
+                Some(last) => merge(last, event),
+                None => Some(event),
+            };
+            merged.extend(event);
+        }
+        self.events = merged;
+    }
+}
+
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -156,17 +189,10 @@ impl Queue {
         if waiting.closed {
             return Poll::Ready(());
         }
-        if waiting.events.len() < MAX_WAITING_EVENTS {
-            waiting.events.push_back(next);
-        } else {
-            *event = match waiting.events.back_mut() {
-                Some(last) => merge(last, next),
-                None => Some(next),
-            };
-            if event.is_some() {
-                waiting.writer = Some(cx.waker().clone());
-                return Poll::Pending;
-            }
+        *event = waiting.push(next);
+        if event.is_some() {
+            waiting.writer = Some(cx.waker().clone());
+            return Poll::Pending;
         }
         let reader = waiting.reader.take();
         drop(waiting);
@@ -224,3 +250,6 @@ fn merge(last: &mut Event, next: Event) -> Option<Event> {
     into.push_str(delta);
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,7 @@ pub(crate) mod answer;
 mod turn;
 mod attempt;
 mod batch;
+mod repeats;
 mod running;
 mod builtin;
 mod compact;
@@ -275,6 +276,10 @@ pub struct RunState {
     structured: Option<Value>,
     /// The next answer has to be a call of the answer tool.
     wants_answer: bool,
+    /// A call of the present answer names a tool that does not exist.
+    unknown_tool: bool,
+    /// A call of the present answer was answered well.
+    any_ok: bool,
 }
 
 impl fmt::Debug for RunState {
@@ -323,6 +328,8 @@ impl RunState {
             only_compacts: false,
             structured: None,
             wants_answer: false,
+            unknown_tool: false,
+            any_ok: false,
         };
         state.offer_loaded(session);
         match work {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -48,6 +49,12 @@ pub trait Tool: Send + Sync + 'static {
         self.spec().effects
     }
 
+    /// How long one call may take, where that is not [`Limits::tool_timeout`](crate::limits::Limits::tool_timeout). Needs
+    /// a clock; without one nothing times out.
+    fn time_limit(&self) -> Option<Duration> {
+        None
+    }
+
     /// Runs the call.
     ///
     /// # Errors
@@ -68,6 +75,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn effects(&self, arguments: &Value) -> Effects {
         (**self).effects(arguments)
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        (**self).time_limit()
     }
 
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {

@@ -34,6 +34,7 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -55,7 +56,7 @@ where
     Answer: Future<Output = Result<Output, ToolError>> + Send + 'static,
     Output: Into<ToolOutput> + 'static,
 {
-    ToolFn { spec, function, keys: None, arguments: PhantomData }
+    ToolFn { spec, function, keys: None, time_limit: None, arguments: PhantomData }
 }
 
 /// A [`Tool`] made by [`tool_fn`].
@@ -63,6 +64,7 @@ pub struct ToolFn<A, F> {
     spec: ToolSpec,
     function: F,
     keys: Option<KeysFn<A>>,
+    time_limit: Option<Duration>,
     /// Arguments go through, none are kept.
     arguments: PhantomData<fn(A)>,
 }
@@ -75,6 +77,13 @@ impl<A, F> ToolFn<A, F> {
     #[must_use]
     pub fn with_keys(mut self, keys: impl Fn(&A) -> Vec<ApprovalKey> + Send + Sync + 'static) -> Self {
         self.keys = Some(Box::new(keys));
+        self
+    }
+
+    /// Sets how long one call may take, where that is not the limit of the run.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 }
@@ -101,6 +110,10 @@ where
         let Some(keys) = &self.keys else { return Vec::new() };
         // Arguments that do not fit have no keys, and never reach the function either.
         A::deserialize(arguments).map(|arguments| keys(&arguments)).unwrap_or_default()
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.time_limit
     }
 
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -65,6 +66,13 @@ impl ToolEntry {
     /// The effects with these arguments. A panicking tool counts as one that may do anything.
     pub(crate) fn effects(&self, arguments: &Value) -> Effects {
         catch_unwind(AssertUnwindSafe(|| self.tool.effects(arguments))).unwrap_or_default()
+    }
+
+    /// How long a call may take: the tool's own word, else the run's limit. A sub-agent has limits of its own, and may
+    /// wait for people as long as they take, so the run's limit does not bind it.
+    pub(crate) fn time_limit(&self, of_the_run: Option<Duration>) -> Option<Duration> {
+        let own = catch_unwind(AssertUnwindSafe(|| self.tool.time_limit())).ok().flatten();
+        own.or(if self.is_agent() { None } else { of_the_run })
     }
 
     /// The approval keys, or `None` when the tool panicked over them.

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use jsonschema::PatternOptions;
 use serde_json::Value;
 
+use crate::arguments::cost::is_shallow;
 use crate::arguments::{MAX_MISMATCHES, Mismatch, Mismatches, below};
+
+/// Bytes of a compiled pattern at most.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// A compiled schema.
 #[derive(Clone)]
@@ -12,9 +17,15 @@ pub(super) struct FullCheck(Arc<jsonschema::Validator>);
 
 impl FullCheck {
     /// `None` when the schema is invalid or refers to another document: the crate is built without its features for
-    /// fetching files and addresses, so nothing is ever fetched.
+    /// fetching files and addresses, so nothing is ever fetched. The same for one that nests too deep, or has a pattern
+    /// that cannot be matched in linear time: patterns are the server's, and what they are matched with the model's.
     pub(super) fn new(schema: &Value) -> Option<Self> {
-        jsonschema::validator_for(schema).ok().map(|v| Self(Arc::new(v)))
+        if !is_shallow(schema) {
+            return None;
+        }
+        let patterns = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES);
+        let validator = jsonschema::options().with_pattern_options(patterns).build(schema);
+        validator.ok().map(|v| Self(Arc::new(v)))
     }
 
     pub(super) fn check(&self, arguments: &Value) -> Result<(), Mismatches> {

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use crate::arguments::{MAX_MISMATCHES, Mismatch, Mismatches, below, shown};
 
 /// How deep schemas are followed, references included: more than the JSON reader lets values nest.
-const MAX_DEPTH: usize = 160;
+pub(super) const MAX_DEPTH: usize = 160;
 
 /// How many schemas are looked at for one call. Nested alternatives multiply; beyond this the tool itself judges.
-const MAX_VISITS: usize = 100_000;
+pub(super) const MAX_VISITS: usize = 100_000;
 
 pub(super) fn check(schema: &Value, arguments: &Value) -> Result<(), Mismatches> {
     let mut check = Check { root: schema, visits: 0, found: Vec::new() };

@@ -166,6 +166,52 @@ mod with_the_full_validator {
         assert!(check.check(&json!({"a": ["x"]})).is_ok());
     }
 
+    /// Each of these would keep a validator busy for ages, or overflow its stack.
+    #[test]
+    fn a_hostile_schema_ends_and_leaves_it_to_the_subset_and_the_tool() {
+        let twice = |next: usize| json!({"allOf": [{"$ref": format!("#/$defs/d{next}")}, {"$ref": format!("#/$defs/d{next}")}]});
+        let mut doubling: Map<_, _> = (0..60).map(|n| (format!("d{n}"), twice(n + 1))).collect();
+        doubling.insert("d60".into(), json!({"type": "object"}));
+        let branching =
+            json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
+        let deep = (0..500).fold(json!({}), |inner, _| json!({"not": inner}));
+        let nested = (0..100).fold(json!(1), |inner, _| json!({"a": inner}));
+        let slow = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
+        let looks_back = json!({"properties": {"a": {"type": "string", "pattern": r"^(?=(a+)+$)\1"}}});
+        let endless = json!({"anyOf": [{"$ref": "#"}, {"not": {"$ref": "#"}}]});
+        let large = json!({"properties": {"a": {"pattern": "((a{1000}){1000}){1000}"}}});
+        for (schema, arguments) in [
+            (json!({"$ref": "#/$defs/d0", "$defs": doubling}), json!({})),
+            (branching, nested),
+            (deep, json!({})),
+            (slow, json!({"a": format!("{}!", "a".repeat(100_000))})),
+            (looks_back, json!({"a": format!("{}!", "a".repeat(100_000))})),
+            (endless, json!({})),
+            (large, json!({"a": "b"})),
+        ] {
+            let check = ArgumentCheck::new(schema);
+            let _whatever = check.check(&arguments);
+        }
+    }
+
+    #[test]
+    fn what_is_counted_is_never_less_than_what_is_there() {
+        let tree = json!({
+            "type": "object",
+            "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}},
+            "additionalProperties": {"type": "integer"},
+        });
+        let mut value = json!({"n": 1});
+        for _ in 0..10 {
+            value = json!({"left": value, "right": value, "n": 1});
+        }
+        let check = ArgumentCheck::new(tree);
+        assert!(check.check(&value).is_ok(), "a large honest tree is within the bound");
+        value["left"]["right"]["n"] = json!("wrong");
+        let wrong = check.check(&value).unwrap_err();
+        assert_eq!(wrong.found[0].at, "left.right.n");
+    }
+
     #[test]
     fn a_schema_that_refers_elsewhere_falls_back_to_the_subset_and_fetches_nothing() {
         let schema = json!({

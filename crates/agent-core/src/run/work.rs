@@ -15,6 +15,7 @@ use crate::setup::Setup;
 use crate::state::{ModelCall, ReadyCall};
 use crate::tool::{ToolError, ToolErrorKind, ToolOutput};
 use crate::tool_context::{Scope, Tool, ToolContext};
+use crate::trace::Trace;
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -99,6 +100,7 @@ pub(super) type Ended = (Result<ToolOutput, ToolError>, Option<String>);
 pub(super) struct RunningTool<'a> {
     pub(super) call: CallId,
     future: ToolFuture<'a>,
+    trace: Trace,
 }
 
 enum ToolFuture<'a> {
@@ -111,22 +113,35 @@ enum ToolFuture<'a> {
 }
 
 impl RunningTool<'_> {
+    /// Marks a call that is dropped because it took too long.
+    pub(super) fn note_time_out(&self) {
+        self.trace.tool_ended(&Err(ToolError::new(ToolErrorKind::Timeout, "timed out")));
+    }
+
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.future {
+        let Self { future, trace, .. } = self;
+        let work = AssertUnwindSafe(|| match future {
             ToolFuture::Bare(future) => future.as_mut().poll(cx).map(|result| (result, None)),
             ToolFuture::Wrapped(future) => future.as_mut().poll(cx),
             ToolFuture::Failed => Poll::Ready((Err(panicked()), None)),
-        }));
-        polled.unwrap_or_else(|_panic| Poll::Ready((Err(panicked()), None)))
+        });
+        let polled = trace.within(|| catch_unwind(work));
+        let polled = polled.unwrap_or_else(|_panic| Poll::Ready((Err(panicked()), None)));
+        if let Poll::Ready((result, _)) = &polled {
+            self.trace.tool_ended(result);
+        }
+        polled
     }
 }
 
 pub(super) fn run_tool(setup: &Setup, ready: ReadyCall, scope: Arc<Scope>) -> Option<RunningTool<'_>> {
     let entry = setup.tools.get(&ready.spec.name)?;
     let call = ready.id.clone();
+    let trace = Trace::tool(&ready.spec, &ready.id, &ready.arguments, setup.trace_contents);
     let context = ToolContext::new(ready.id.clone(), scope, ready.lease.map(Arc::new));
     let future = if setup.hooks.is_empty() && setup.spill.is_none() {
-        catch_unwind(AssertUnwindSafe(|| entry.tool.call(ready.arguments, context)))
+        trace
+            .within(|| catch_unwind(AssertUnwindSafe(|| entry.tool.call(ready.arguments, context))))
             .map_or(ToolFuture::Failed, ToolFuture::Bare)
     } else {
         let planned = PlannedCall {
@@ -138,7 +153,7 @@ pub(super) fn run_tool(setup: &Setup, ready: ReadyCall, scope: Arc<Scope>) -> Op
         };
         ToolFuture::Wrapped(Box::pin(wrapped(setup, &*entry.tool, planned, context)))
     };
-    Some(RunningTool { call, future })
+    Some(RunningTool { call, future, trace })
 }
 
 /// Runs the tool, shows what came of it to the hooks, and keeps the whole of it in the sink.

@@ -21,6 +21,9 @@ pub(crate) struct OpenRun {
     /// Answers in a row that did not fit the schema.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) schema_repairs: u32,
+    /// Answers in a row that called tools which do not exist, and none that does.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) unknown_tools: u32,
     /// Sub-agents that were started.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) agents: u32,

@@ -86,6 +86,11 @@ impl RunState {
         let Some(message) = Self::calling_message(session) else { return };
         let mut planned = Vec::new();
         for (place, call) in message.tool_calls().enumerate() {
+            // Calls that cannot run get their results here: one too many of the same ends the run.
+            if self.walks_in_circles() {
+                planned.clear();
+                break;
+            }
             let Some(slot) = Self::slot(session, place) else { continue };
             if slot.state != SlotState::Proposed {
                 continue;
@@ -121,6 +126,7 @@ impl RunState {
         call: &ToolCall,
     ) -> Option<&'s ToolEntry> {
         let Some(entry) = setup.tools.get(&call.name) else {
+            self.unknown_tool = true;
             let text = setup.unknown_tool(&call.name);
             self.settle(session, place, call, ToolStatus::Error, text);
             return None;

@@ -1,24 +1,17 @@
 //! Calls in motion: started by the wave rule, ended by their results, their time-outs, or the end of the run.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::closing;
 use crate::event::Event;
-use crate::message::{Block, CallId, Media, MediaSource, ToolCall, ToolResult, ToolStatus};
-use crate::outcome::StopCause;
+use crate::message::{Block, CallId, Media, ToolCall, ToolResult, ToolStatus};
 use crate::output::limit;
 use crate::session::Session;
-use crate::session::open::{Repeat, SlotState};
+use crate::session::open::SlotState;
 use crate::state::{Phase, ReadyCall, RunState, Step};
 use crate::tool::{ToolError, ToolErrorKind, ToolOutput};
 use crate::wave::{Standing, next_to_start};
-
-/// Distinct calls that the detection of repeats remembers.
-const REMEMBERED_CALLS: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct RunningCall {
@@ -35,6 +28,14 @@ impl RunState {
         if self.phase != Phase::Batch {
             return;
         }
+        // A run that is about to end, for a call that is made again and again or for an answer that never fits, starts
+        // nothing more: what has not begun has not started.
+        if self.verdict_on_run.is_some() && self.structured.is_none() && !Self::all_done(session) {
+            if self.running.is_empty() {
+                self.drop_running(session);
+            }
+            return;
+        }
         let Some(message) = Self::calling_message(session) else { return };
         while let Some(place) = self.next_place(session) {
             let call = message.tool_calls().nth(place);
@@ -44,11 +45,15 @@ impl RunState {
         if !self.running.is_empty() {
             return;
         }
-        if session.open.batch.as_ref().is_none_or(|b| b.is_complete()) {
+        if Self::all_done(session) {
             self.close_complete(session);
         } else if !self.is_awaited() {
             self.pause(session);
         }
+    }
+
+    fn all_done(session: &Session) -> bool {
+        session.open.batch.as_ref().is_none_or(|b| b.is_complete())
     }
 
     /// Whether somebody is at work on a verdict, or the host has said that it will send one.
@@ -106,7 +111,9 @@ impl RunState {
             place,
             call: call.id.clone(),
             started: self.now,
-            deadline: self.ancestry.limits.tool_timeout.and_then(|t| self.now?.checked_add(t)),
+            deadline: entry
+                .time_limit(self.ancestry.limits.tool_timeout)
+                .and_then(|limit| self.now?.checked_add(limit)),
         });
         self.events.push_back(Event::ToolStarted {
             call: call.id.clone(),
@@ -200,6 +207,7 @@ impl RunState {
         mut result: ToolResult,
         attachments: Vec<Media>,
     ) {
+        self.any_ok |= result.status == ToolStatus::Ok;
         self.notice_repeats(session, place, call, &mut result);
         let result = Arc::new(result);
         self.events.push_back(Event::ToolEnded {
@@ -209,45 +217,6 @@ impl RunState {
         });
         if let Some(slot) = Self::slot_mut(session, place) {
             slot.state = SlotState::Done(result);
-        }
-    }
-
-    /// The same call with the same result again and again: the model is told, then the run stops.
-    fn notice_repeats(
-        &mut self,
-        session: &mut Session,
-        place: usize,
-        call: &ToolCall,
-        result: &mut ToolResult,
-    ) {
-        if result.status == ToolStatus::NotStarted {
-            return;
-        }
-        let Some(slot) = Self::slot(session, place) else { return };
-        let key = repeat_key(call, slot.arguments(call), result);
-        let repeats = &mut session.open.repeats;
-        let times = match repeats.iter_mut().find(|r| r.key == key) {
-            Some(repeat) => {
-                repeat.times = repeat.times.saturating_add(1);
-                repeat.times
-            }
-            None => {
-                if repeats.len() >= REMEMBERED_CALLS {
-                    repeats.remove(0);
-                }
-                repeats.push(Repeat { key, times: 1 });
-                1
-            }
-        };
-        let limits = &self.ancestry.limits;
-        if times >= limits.repeat_stop {
-            self.end_with(StopCause::Repeats { tool: Arc::clone(&call.name), times });
-        } else if times >= limits.repeat_nudge {
-            let note = format!(
-                "Note: this is the same call with the same result ({times} times by now). Try something else, or say what is missing."
-            );
-            result.content.push(Block::text(note));
-            self.events.push_back(Event::RepeatNoticed { name: Arc::clone(&call.name), times });
         }
     }
 
@@ -261,6 +230,7 @@ impl RunState {
             self.results_added(session, message, dropped_bytes);
         }
         self.turn_ended(session);
+        self.count_unknown_tools(session);
         if self.structured.is_some() {
             self.verdict_on_run = None;
             self.done(session);
@@ -312,53 +282,6 @@ impl RunState {
                 slot.child = ready.lease.and_then(|l| l.take_suspended());
                 slot.state = if slot.child.is_some() { SlotState::Suspended } else { SlotState::Proposed };
             }
-        }
-    }
-}
-
-/// What makes two calls the same: tool, arguments and what came back.
-fn repeat_key(call: &ToolCall, arguments: &Value, result: &ToolResult) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    call.name.hash(&mut hasher);
-    call.malformed.hash(&mut hasher);
-    hash_json(arguments, &mut hasher);
-    result.status.hash(&mut hasher);
-    for block in &result.content {
-        match block {
-            Block::Text { text } => text.hash(&mut hasher),
-            Block::Image(media) | Block::Document(media) => hash_media(media, &mut hasher),
-            _ => {}
-        }
-    }
-    hasher.finish()
-}
-
-fn hash_media(media: &Media, hasher: &mut impl Hasher) {
-    match &media.source {
-        MediaSource::Base64(data) => data.hash(hasher),
-        MediaSource::Url(url) => url.hash(hasher),
-    }
-}
-
-fn hash_json(value: &Value, hasher: &mut impl Hasher) {
-    match value {
-        Value::Null => 0.hash(hasher),
-        Value::Bool(b) => b.hash(hasher),
-        Value::Number(n) => n.hash(hasher),
-        Value::String(s) => s.hash(hasher),
-        Value::Array(items) => {
-            items.len().hash(hasher);
-            items.iter().for_each(|item| hash_json(item, hasher));
-        }
-        Value::Object(map) => {
-            // The order of keys does not matter.
-            let sum = map.iter().fold(0_u64, |sum, (key, item)| {
-                let mut entry = DefaultHasher::new();
-                key.hash(&mut entry);
-                hash_json(item, &mut entry);
-                sum.wrapping_add(entry.finish())
-            });
-            sum.hash(hasher);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_core::Stream;
@@ -230,6 +231,10 @@ impl<T: Tool> Tool for RecordedTool<T> {
 
     fn effects(&self, arguments: &Value) -> Effects {
         self.tool.effects(arguments)
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.tool.time_limit()
     }
 
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -36,6 +37,7 @@ pub struct ScriptedTool {
     spec: Arc<ToolSpec>,
     gate: Option<Gate>,
     keys: KeysFn,
+    time_limit: Option<Duration>,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -65,7 +67,13 @@ pub struct ToolLog {
 impl ScriptedTool {
     /// A tool that answers each call with its own arguments.
     pub fn new(spec: ToolSpec) -> Self {
-        Self { spec: Arc::new(spec), gate: None, keys: Arc::new(|_| Vec::new()), shared: Arc::default() }
+        Self {
+            spec: Arc::new(spec),
+            gate: None,
+            keys: Arc::new(|_| Vec::new()),
+            time_limit: None,
+            shared: Arc::default(),
+        }
     }
 
     /// Makes every call wait at this gate before it does anything else.
@@ -86,6 +94,13 @@ impl ScriptedTool {
     #[must_use]
     pub fn with_keys(mut self, keys: impl Fn(&Value) -> Vec<ApprovalKey> + Send + Sync + 'static) -> Self {
         self.keys = Arc::new(keys);
+        self
+    }
+
+    /// Sets how long one call may take.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 
@@ -123,6 +138,10 @@ impl Tool for ScriptedTool {
 
     fn approval_keys(&self, arguments: &Value) -> Vec<ApprovalKey> {
         (self.keys)(arguments)
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.time_limit
     }
 
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {

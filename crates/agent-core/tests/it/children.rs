@@ -1,12 +1,16 @@
 //! Nothing below a run can pass its ceiling, spend what it has not got, or fail unseen.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use haversack_agent_core::agent::{Agent, AgentBuilder};
 use haversack_agent_core::approval::{Ask, Verdict};
+use haversack_agent_core::clock::{Clock, Sleep};
 use haversack_agent_core::event::Event;
 use haversack_agent_core::limits::Limits;
+use haversack_agent_core::message::ToolStatus;
+use haversack_agent_core::model::{Model, ModelInfo, ModelRequest, ModelStream};
 use haversack_agent_core::outcome::Outcome;
 use haversack_agent_core::policy::{Ceiling, Mode, Policy};
 use haversack_agent_core::session::Session;
@@ -190,6 +194,154 @@ fn a_deferred_question_of_a_child_pauses_everything_and_goes_on_from_the_store()
     assert_eq!(log.started.lock().unwrap().len(), 1);
     assert_eq!(result_text(&session), "child is done");
     assert_eq!(session.ledger().entries().len(), 4, "each call is booked once");
+}
+
+/// An agent that only delegates, `levels` deep.
+fn nest(levels: usize, depth: usize) -> Agent {
+    let say = || vec![calls(&[("d", "helper", json!({"prompt": "help"}))]), says("delegated")];
+    let limits = Limits::default().with_agent_depth(depth);
+    let mut agent = Agent::builder(Script::new([says("the bottom")])).build().unwrap();
+    for _ in 0..levels {
+        agent = Agent::builder(Script::new(say()))
+            .tool(SubAgent::new("helper", "Helps", agent))
+            .policy(Policy::new(Mode::Autonomous))
+            .ceiling(Ceiling::new(Policy::new(Mode::Autonomous)))
+            .limits(limits.clone())
+            .build()
+            .unwrap();
+    }
+    agent
+}
+
+#[test]
+fn sub_agents_nest_as_deep_as_the_top_allows_and_no_deeper() {
+    for (depth, refused) in [(0, true), (1, true), (2, true), (3, false), (9, false)] {
+        let mut session = Session::new();
+        let agent = nest(3, depth);
+        let mut run = agent.start(&mut session, "go");
+        let events = block_on(async { run.by_ref().collect::<Vec<_>>().await });
+        drop(run);
+        let told = format!("{events:?}");
+        assert_eq!(told.contains("may not be nested any deeper"), refused, "depth {depth}");
+        let deepest = session.ledger().entries().iter().map(|e| e.path.len()).max();
+        assert_eq!(deepest, Some(depth.min(3)), "depth {depth}");
+    }
+}
+
+#[test]
+fn no_more_sub_agents_run_at_once_and_in_all_than_the_limits_say() {
+    let log: Arc<Log> = Arc::default();
+    let ids: Vec<String> = (0..10).map(|i| format!("d{i}")).collect();
+    let all: Vec<_> = ids.iter().map(|id| (id.as_str(), "helper", json!({"prompt": "help"}))).collect();
+    // Each child has one read that takes a few polls, so that children overlap when they may.
+    let looking = Agent::builder(AnyTime).tool(Probe::reads("look", &log).taking(5));
+    let agent = Agent::builder(Script::new([calls(&all), says("ok")]))
+        .tool(SubAgent::new("helper", "Helps", looking.build().unwrap()).read_only())
+        .tool(Probe::reads("look", &log))
+        .limits(Limits::default().with_agents_at_once(3).with_agents(7).with_repeat_stop(100))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    assert_eq!(log.most.load(std::sync::atomic::Ordering::SeqCst), 3, "three at once");
+    assert_eq!(log.started.lock().unwrap().len(), 7, "seven in all");
+    let beyond: Vec<_> = session.messages()[2].tool_results().skip(7).map(|r| (r.status, r.text())).collect();
+    assert_eq!(beyond.len(), 3);
+    for (status, text) in beyond {
+        assert!(status == ToolStatus::NotStarted && text.contains("no more sub-agents"), "{text}");
+    }
+}
+
+/// Looks once, then is done: in as many conversations at once as there are.
+struct AnyTime;
+
+impl Model for AnyTime {
+    fn info(&self) -> ModelInfo {
+        ModelInfo::new("any", "time")
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream<'_> {
+        let first = request.messages.len() == 1;
+        let answer = if first { calls(&[("r", "look", json!({}))]) } else { says("looked") };
+        Box::pin(futures_util::stream::iter(answer))
+    }
+}
+
+#[test]
+fn what_several_children_spend_counts_together_and_each_gets_a_share_of_what_is_left() {
+    // 200 tokens at 10 a request: each child may use half of what is left when it starts.
+    let log = Arc::default();
+    let endless = || (0..50).map(|t| calls(&[(&format!("t{t}"), "write", json!({"n": t}))]));
+    let child = |share| {
+        let agent = Agent::builder(Script::new(endless()))
+            .tool(Probe::writes("write", &log))
+            .policy(Policy::new(Mode::Autonomous))
+            .build()
+            .unwrap();
+        SubAgent::new(format!("helper{share}"), "Helps", agent).with_share_percent(share)
+    };
+    let all = [("a", "helper50", json!({"prompt": "x"})), ("b", "helper0", json!({"prompt": "x"}))];
+    let agent = Agent::builder(Script::new([calls(&all), says("ok")]))
+        .tool(child(50))
+        .tool(child(0))
+        .tool(Probe::writes("write", &log))
+        .policy(Policy::new(Mode::Autonomous))
+        .limits(Limits::default().with_input_tokens(Some(200)).with_soft_landing(false))
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    block_on(agent.start(&mut session, "go").outcome()).unwrap();
+    let by = |name: &str| {
+        let entries = session.ledger().entries().iter();
+        entries.filter(|e| e.path.first().is_some_and(|p| **p == *name)).count()
+    };
+    assert!((8..=10).contains(&by("helper50")), "{}", by("helper50"));
+    assert_eq!(by("helper0"), 0, "a share of nothing is nothing");
+    assert_eq!(session.spent().input_tokens, session.ledger().total().input.unwrap());
+}
+
+#[test]
+fn a_cancel_reaches_the_child_first_and_its_result_says_so() {
+    let log = Arc::default();
+    let agent = parent(child(&log), vec![delegate("d"), says("ok")])
+        .tool(Probe::writes("write", &log))
+        .clock(Standing)
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    let mut run = agent.start(&mut session, "go");
+    let handle = run.handle();
+    let mut ends = Vec::new();
+    block_on(async {
+        while let Some(event) = run.next().await {
+            match event {
+                Event::SubAgent { event, .. } => match *event {
+                    Event::ToolStarted { .. } => handle.cancel("enough"),
+                    Event::RunEnded => ends.push("child"),
+                    _ => {}
+                },
+                Event::RunEnded => ends.push("parent"),
+                _ => {}
+            }
+        }
+    });
+    assert_eq!(block_on(run.outcome()), Ok(Outcome::Cancelled { reason: "enough".into() }));
+    assert_eq!(ends, ["child", "parent"]);
+    assert_eq!(shape(&session)[2], "tool(d:interrupted)");
+    assert!(result_text(&session).contains("cancelled"), "{}", result_text(&session));
+}
+
+/// A clock that stands still: there is a grace period, and it never ends.
+struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep_until(&self, _: Duration) -> Sleep {
+        Box::pin(std::future::pending())
+    }
 }
 
 #[test]

@@ -14,9 +14,11 @@ use haversack_agent_core::policy::{Mode, Policy};
 use haversack_agent_core::session::Session;
 use haversack_agent_core::structured::{StructuredMode, StructuredOutput};
 use haversack_agent_core::tool_context::Tool;
+use haversack_agent_core::usage::StopReason;
+use proptest::prelude::*;
 use serde_json::json;
 
-use crate::play::{Answer, Log, Probe, Script, block_on, calls, says, shape};
+use crate::play::{Answer, Log, Probe, Script, block_on, calls, poll_times, says, shape};
 
 fn starts_with(later: &ModelRequest, earlier: &ModelRequest) -> bool {
     later.system == earlier.system
@@ -229,5 +231,87 @@ fn a_structured_answer_is_checked_and_sent_back_a_few_times() {
             (outcome, _) => panic!("{name}: {outcome:?}"),
         }
         assert_eq!(session.check(), [], "{name}");
+    }
+}
+
+/// What happens in one run of a conversation.
+#[derive(Clone, Debug)]
+struct Happening {
+    answers: Vec<u8>,
+    cut: Option<(usize, bool)>,
+    resumes: bool,
+}
+
+fn any_happening() -> impl Strategy<Value = Happening> {
+    let cut = prop::option::of((0..40_usize, any::<bool>()));
+    (prop::collection::vec(0..8_u8, 0..4), cut, any::<bool>()).prop_map(|(answers, cut, resumes)| Happening {
+        answers,
+        cut,
+        resumes,
+    })
+}
+
+fn some_answer(kind: u8, n: usize) -> Answer {
+    let (one, two) = (format!("c{n}"), format!("d{n}"));
+    match kind {
+        0 => calls(&[(&one, "read", json!({"n": n})), (&two, "read", json!({"n": n}))]),
+        1 => calls(&[(&one, "nowhere", json!({}))]),
+        2 => calls(&[("same", "read", json!({"n": "wrong"}))]),
+        3 => calls(&[(&one, "tool_search", json!({"query": "later"}))]),
+        4 => calls(&[(&one, "later", json!({}))]),
+        5 => crate::play::calls_with(&[(&one, "read", json!({}))], StopReason::MaxTokens),
+        6 => vec![Err(ModelError::new(ModelErrorKind::InvalidToolCall, "unreadable"))],
+        _ => says("so"),
+    }
+}
+
+/// The parts of a request that a provider caches, in the order in which it sees them, as bytes.
+fn parts(request: &ModelRequest) -> Vec<String> {
+    let messages = request.messages.iter().map(|m| serde_json::to_string(&**m).unwrap());
+    messages.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Over any number of runs, cuts, repairs and restarts: tools are appended to and never change, the system prompt
+    /// stays, and the messages of a request begin with the bytes of those of the request before.
+    #[test]
+    fn a_request_begins_with_the_bytes_of_the_one_before(happenings in prop::collection::vec(any_happening(), 1..5)) {
+        let log: Arc<Log> = Arc::default();
+        let mut session = Session::new();
+        let mut requests: Vec<ModelRequest> = Vec::new();
+        let mut n = 0;
+        for happening in happenings {
+            let answers: Vec<Answer> = happening.answers.iter().map(|kind| { n += 1; some_answer(*kind, n) }).collect();
+            let script = Script::new(answers);
+            // Registered in another order each time.
+            let mut tools: Vec<Arc<dyn Tool>> =
+                vec![Arc::new(Probe::reads("read", &log)), Arc::new(Probe::writes("write", &log))];
+            tools.rotate_left(n % 2);
+            let later: Vec<Arc<dyn Tool>> = vec![Arc::new(Probe::reads("later", &log))];
+            let agent = Agent::builder(script.clone())
+                .section("role", "You read.")
+                .tools(tools)
+                .deferred_tools(later)
+                .build()
+                .unwrap();
+            let mut run = if happening.resumes { agent.resume(&mut session) } else { agent.start(&mut session, "go") };
+            let (polls, cancels) = happening.cut.unwrap_or((100_000, false));
+            let (_, over) = poll_times(&mut run, polls);
+            if !over && cancels {
+                run.handle().cancel("the test");
+                poll_times(&mut run, 10_000);
+            }
+            drop(run);
+            requests.extend(script.requests.lock().unwrap().drain(..));
+            session = serde_json::from_str(&serde_json::to_string(&session).unwrap()).unwrap();
+        }
+        for pair in requests.windows(2) {
+            prop_assert_eq!(&pair[0].system, &pair[1].system);
+            let names = |request: &ModelRequest| request.tools.iter().map(|t| t.name.to_string()).collect::<Vec<_>>();
+            prop_assert!(names(&pair[1]).starts_with(&names(&pair[0])), "{:?}", names(&pair[1]));
+            prop_assert!(parts(&pair[1]).starts_with(&parts(&pair[0])), "{:#?}", pair);
+        }
     }
 }

@@ -41,3 +41,30 @@ fn a_paused_session_of_schema_one_goes_on() {
     let error = serde_json::from_str::<Session>(&later).unwrap_err();
     assert!(error.to_string().contains("later version"), "{error}");
 }
+
+#[test]
+fn what_an_earlier_version_did_not_write_is_read_as_nothing() {
+    let session: Session = serde_json::from_str(r#"{"schema": 1}"#).unwrap();
+    assert_eq!(session, Session::new());
+    // As the first version of the schema wrote it: without whatever was added since.
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/session-1.json");
+    let mut stored: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let open = stored["open"].as_object_mut().unwrap();
+    open.retain(|key, _| ["spent", "batch"].contains(&key.as_str()));
+    stored.as_object_mut().unwrap().remove("ledger");
+    let session: Session = serde_json::from_value(stored).unwrap();
+    assert_eq!(session.check(), []);
+    assert_eq!(session.pending_asks().len(), 1);
+}
+
+#[test]
+fn a_number_that_never_was_and_one_that_is_yet_to_come_are_refused_with_words() {
+    for (stored, words) in [
+        (r#"{"schema": 0}"#, "never existed"),
+        (r#"{"schema": 2}"#, "reads up to 1"),
+        (r#"{"messages": []}"#, "schema"),
+    ] {
+        let error = serde_json::from_str::<Session>(stored).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}

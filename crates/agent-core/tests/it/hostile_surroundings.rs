@@ -20,20 +20,7 @@ use haversack_agent_core::tool_context::{Tool, ToolContext};
 use haversack_agent_core::usage::Usage;
 use serde_json::{Value, json};
 
-use crate::play::{block_on, poll_times};
-
-fn silence_panics() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let text = info.payload().downcast_ref::<&str>().copied().unwrap_or_default();
-            if !text.contains("always panics") {
-                usual(info);
-            }
-        }));
-    });
-}
+use crate::play::{block_on, poll_times, silence_panics};
 
 fn statuses(session: &Session) -> Vec<ToolStatus> {
     session.messages().iter().flat_map(|m| m.tool_results()).map(|r| r.status).collect()

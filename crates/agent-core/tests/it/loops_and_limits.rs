@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use haversack_agent_core::agent::{Agent, BuildError};
+use haversack_agent_core::event::{Closed, Event};
 use haversack_agent_core::limits::{Limit, Limits};
+use haversack_agent_core::message::ToolStatus;
 use haversack_agent_core::model::ToolChoice;
 use haversack_agent_core::outcome::{Outcome, StopCause};
 use haversack_agent_core::policy::{Mode, Policy};
@@ -121,6 +123,87 @@ fn the_same_call_with_the_same_result_is_noticed_at_three_and_stopped_at_five() 
     assert!(texts[0].contains("`write`"), "the nearest name is told: {}", texts[0]);
     let told: Vec<bool> = texts.iter().map(|t| t.contains("the same call with the same result")).collect();
     assert_eq!(told, [false, false, true, true, false]);
+}
+
+#[test]
+fn a_thousand_same_calls_in_one_answer_are_stopped_at_five() {
+    // What comes back has to be the same as well, so the tool does not say the id.
+    let ids: Vec<String> = (0..1_000).map(|i| format!("c{i}")).collect();
+    for (tool, width, most) in [("same", 1, 5), ("look", 8, 12)] {
+        let log = Arc::default();
+        let all: Vec<_> = ids.iter().map(|id| (id.as_str(), tool, json!({"n": 1}))).collect();
+        let agent = Agent::builder(Script::new([calls(&all), says("never asked")]))
+            .tool(Probe::writes("same", &log).saying("same"))
+            .tool(Probe::reads("look", &log).saying("same"))
+            .policy(Policy::new(Mode::Autonomous))
+            .limits(Limits::default().with_parallel_calls(width))
+            .build()
+            .unwrap();
+        let mut session = Session::new();
+        let outcome = block_on(agent.start(&mut session, "go").outcome()).unwrap();
+        let Outcome::Stopped { why: StopCause::Repeats { times, .. } } = outcome else {
+            panic!("{outcome:?}");
+        };
+        // Reads that run beside the fifth come to their end.
+        let ran = log.started.lock().unwrap().len();
+        assert!((5..=most).contains(&ran) && times as usize == ran, "{tool}: {ran} ran, {times} times");
+        let statuses: Vec<ToolStatus> =
+            session.messages()[2].tool_results().map(|result| result.status).collect();
+        assert_eq!(statuses.iter().filter(|s| **s == ToolStatus::Ok).count(), ran, "{tool}");
+        assert!(statuses[ran..].iter().all(|s| *s == ToolStatus::NotStarted), "{tool}");
+        assert_eq!(session.check(), []);
+    }
+}
+
+#[test]
+fn a_thousand_same_calls_that_cannot_run_are_stopped_at_five_and_nobody_is_asked_about_the_rest() {
+    let log = Arc::default();
+    let ids: Vec<String> = (0..1_000).map(|i| format!("c{i}")).collect();
+    let mut all: Vec<_> = ids.iter().map(|id| (id.as_str(), "nowhere", json!({}))).collect();
+    all.insert(0, ("w", "write", json!({"n": 1})));
+    let agent =
+        Agent::builder(Script::new([calls(&all)])).tool(Probe::writes("write", &log)).build().unwrap();
+    let mut session = Session::new();
+    let mut run = agent.start(&mut session, "go");
+    let (events, over) = crate::play::poll_times(&mut run, 100_000);
+    assert!(over);
+    assert_eq!(
+        block_on(run.outcome()),
+        Ok(Outcome::Stopped { why: StopCause::Repeats { tool: "nowhere".into(), times: 5 } })
+    );
+    let asked = events.iter().filter(|e| matches!(e, Event::ApprovalAsked { .. })).count();
+    let withdrawn = |e: &&Event| matches!(e, Event::ApprovalClosed { how: Closed::Withdrawn, .. });
+    assert_eq!((asked, events.iter().filter(withdrawn).count()), (1, 1));
+    assert!(log.started.lock().unwrap().is_empty());
+    assert!(session.pending_asks().is_empty() && !session.has_open_calls());
+    assert_eq!(session.check(), []);
+}
+
+#[test]
+fn an_unknown_tool_under_a_new_name_each_time_does_not_go_on_for_ever() {
+    let unknown = |t: usize| {
+        let (id, name) = (format!("t{t}"), format!("tool{t}"));
+        calls(&[(&id, &name, json!({"n": t}))])
+    };
+    let log = Arc::default();
+    let script = Script::new((0..100).map(unknown));
+    let limits = Limits::default().with_turns(None);
+    let mut session = Session::new();
+    let outcome = block_on(agent(&script, &log, limits.clone()).start(&mut session, "go").outcome());
+    assert_eq!(outcome, Ok(Outcome::Stopped { why: StopCause::UnknownTools { times: 5 } }));
+    assert_eq!(script.requests.lock().unwrap().len(), 5);
+
+    // Many in one answer are one slip; a call that works in between begins the count again.
+    let guesses: Vec<(String, String)> = (0..20).map(|i| (format!("g{i}"), format!("guess{i}"))).collect();
+    let guesses: Vec<_> = guesses.iter().map(|(id, name)| (id.as_str(), name.as_str(), json!({}))).collect();
+    let mut answers = vec![calls(&guesses)];
+    answers.extend((0..3).map(unknown));
+    answers.push(calls(&[("w", "write", json!({"n": 1})), ("x", "nowhere", json!({}))]));
+    answers.extend((3..7).map(unknown));
+    answers.push(says("found it"));
+    let mut session = Session::new();
+    let outcome = block_on(agent(&Script::new(answers), &log, limits).start(&mut session, "go").outcome());
+    assert_eq!(outcome, Ok(Outcome::Done { text: "found it".into(), structured: None }));
 }
 
 #[test]

@@ -9,15 +9,22 @@
 
 mod play;
 mod one_result_per_call;
+mod repair_gives_the_same_bytes;
 mod order_and_waves;
 mod nothing_runs_from_a_cut_answer;
 mod what_runs_is_what_was_approved;
 #[cfg(feature = "testing")]
+mod answers_in_any_order;
+#[cfg(feature = "testing")]
 mod any_script_any_cut;
 #[cfg(feature = "testing")]
 mod hostile_surroundings;
-mod cut_anywhere;
 mod control;
+mod hooks_may_only_tighten;
+#[cfg(feature = "testing")]
+mod time_and_retries;
+#[cfg(all(feature = "testing", feature = "tracing"))]
+mod traces;
 mod loops_and_limits;
 mod children;
 mod context_and_cache;

@@ -11,7 +11,7 @@ use haversack_agent_core::policy::{Mode, Policy};
 use haversack_agent_core::session::Session;
 use serde_json::json;
 
-use crate::play::{Log, Probe, Script, block_on, calls, poll_times, says, shape};
+use crate::play::{Log, Probe, Script, block_on, calls, poll_times, says, shape, silence_panics};
 
 fn six_calls(turn: usize) -> crate::play::Answer {
     let id = |n: usize| format!("t{turn}c{n}");
@@ -33,19 +33,6 @@ fn agent(log: &Arc<Log>) -> Agent {
         .policy(Policy::new(Mode::Autonomous))
         .build()
         .unwrap()
-}
-
-fn silence_panics() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let text = info.payload().downcast_ref::<&str>().copied().unwrap_or_default();
-            if !text.contains("always panics") {
-                usual(info);
-            }
-        }));
-    });
 }
 
 #[test]

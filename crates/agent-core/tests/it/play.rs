@@ -104,6 +104,7 @@ pub(crate) struct Probe {
     spec: ToolSpec,
     polls: usize,
     panics: bool,
+    says: Option<&'static str>,
     pub(crate) log: Arc<Log>,
 }
 
@@ -122,13 +123,13 @@ impl Probe {
     pub(crate) fn reads(name: &str, log: &Arc<Log>) -> Self {
         let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         let spec = ToolSpec::new(name, "reads").with_schema(schema).read_only();
-        Self { spec, polls: 2, panics: false, log: Arc::clone(log) }
+        Self { spec, polls: 2, panics: false, says: None, log: Arc::clone(log) }
     }
 
     pub(crate) fn writes(name: &str, log: &Arc<Log>) -> Self {
         let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         let spec = ToolSpec::new(name, "writes").with_schema(schema);
-        Self { spec, polls: 2, panics: false, log: Arc::clone(log) }
+        Self { spec, polls: 2, panics: false, says: None, log: Arc::clone(log) }
     }
 
     pub(crate) fn described(mut self, text: &str) -> Self {
@@ -138,6 +139,12 @@ impl Probe {
 
     pub(crate) fn taking(mut self, polls: usize) -> Self {
         self.polls = polls;
+        self
+    }
+
+    /// Gives this back instead of the call's id and arguments.
+    pub(crate) fn saying(mut self, text: &'static str) -> Self {
+        self.says = Some(text);
         self
     }
 
@@ -186,7 +193,10 @@ impl Tool for Probe {
             yield_once().await;
         }
         assert!(!self.panics, "this tool always panics");
-        Ok(ToolOutput::text(format!("{} {arguments}", context.call_id())))
+        Ok(match self.says {
+            Some(text) => text.into(),
+            None => ToolOutput::text(format!("{} {arguments}", context.call_id())),
+        })
     }
 }
 
@@ -258,4 +268,18 @@ fn status(status: ToolStatus) -> &'static str {
         ToolStatus::Interrupted => "interrupted",
         _ => "?",
     }
+}
+
+/// Keeps the panics that tests make on purpose out of the output.
+pub(crate) fn silence_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let text = info.payload().downcast_ref::<&str>().copied().unwrap_or_default();
+            if !text.contains("always panics") {
+                usual(info);
+            }
+        }));
+    });
 }
