@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::task::{Context, Poll, Waker};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::{StreamExt as _, stream};
 use haversack_agent_core::agent::Agent;
 use haversack_agent_core::limits::Limits;
@@ -131,5 +131,28 @@ fn steps(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, steps);
+/// A hundred turns behind a conversation of two thousand cost what a hundred turns cost at the beginning.
+fn long_conversations(criterion: &mut Criterion) {
+    const TURNS: usize = 100;
+    let mut group = criterion.benchmark_group("agent step behind");
+    group.throughput(Throughput::Elements(TURNS as u64));
+    for turns in [0, 2_000] {
+        let mut session = Session::new();
+        run(&agent(turns, 1), &mut session);
+        let agent = agent(turns + 1 + TURNS, 1);
+        group.bench_function(BenchmarkId::new("turns", turns), |b| {
+            b.iter_batched_ref(
+                || session.clone(),
+                |session| {
+                    run(&agent, session);
+                    black_box(session.messages().len())
+                },
+                BatchSize::LargeInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, steps, long_conversations);
 criterion_main!(benches);
