@@ -24,15 +24,27 @@ impl HttpClient for Canned {
     }
 }
 
-/// Reads an answer of any bytes: it ends, keeps the contract of its events, and reads the same in all pieces.
-pub fn read(make: impl Fn(Canned) -> Box<dyn Model>, body: &[u8]) {
+/// What a server that says a thing twice can break: of two that differ the second counts, and the first was shown.
+#[allow(dead_code, reason = "only for the API that says everything twice")]
+pub const SAID_TWICE: &str = "preview";
+
+/// Reads an answer of any bytes: it ends, keeps the contract of its events but the rules that hold this word, and reads the
+/// same in all pieces.
+pub fn read_but(excused: &str, make: impl Fn(Canned) -> Box<dyn Model>, body: &[u8]) {
     let answer = |piece| events(&*make(Canned { body: body.to_vec(), piece }));
     let whole = answer(usize::MAX);
-    let findings = check_events(&whole);
+    let mut findings = check_events(&whole);
+    findings.retain(|finding| excused.is_empty() || !finding.rule.contains(excused));
     assert!(findings.is_empty(), "{findings:?}\n{whole:#?}");
     for piece in [1, 7] {
         assert_eq!(answer(piece), whole, "in pieces of {piece}");
     }
+}
+
+/// As [`read_but`], with nothing excused.
+#[allow(dead_code, reason = "as above")]
+pub fn read(make: impl Fn(Canned) -> Box<dyn Model>, body: &[u8]) {
+    read_but("", make, body);
 }
 
 fn events(model: &dyn Model) -> Vec<Result<ModelEvent, ModelError>> {

@@ -185,7 +185,10 @@ fn transport(endpoint: &Endpoint, error: &HttpError) -> Box<ModelError> {
 
 /// An HTTP client of the host's own may not say where it was going.
 fn broken(endpoint: &Endpoint, kind: ModelErrorKind, error: &HttpError) -> Box<ModelError> {
-    let mut text = format!("{}: {}", endpoint.place(), error.chain());
+    let chain = error.chain();
+    let says_where = chain.contains(&without_secrets(&endpoint.base_url));
+    let place = if says_where { endpoint.provider().to_owned() } else { endpoint.place() };
+    let mut text = format!("{place}: {chain}");
     endpoint.redact(&mut text);
     Box::new(ModelError::new(kind, text))
 }

@@ -100,6 +100,7 @@ impl<A: Api> Reading<A> {
                 Err(fault) => self.fail_with(fault),
                 Ok(_) if self.answer.is_stopped() => self.stop(cx),
                 Ok(Step::Event) => self.has_events = true,
+                Ok(Step::Noise) => {}
                 Ok(Step::NeedsBytes) => ready!(self.poll_bytes(cx)),
             }
         }
@@ -244,6 +245,8 @@ impl<A: Api> Reading<A> {
 enum Step {
     /// An event was taken; it may have led to nothing.
     Event,
+    /// A line that no stream of events has: every text is full of them.
+    Noise,
     NeedsBytes,
 }
 
@@ -301,7 +304,10 @@ impl Decoder {
             },
             Self::Sse(decoder) => match decoder.next() {
                 None => Ok(Step::NeedsBytes),
-                Some(Ok(item)) => sse_item(item, answer, out).map(|()| Step::Event),
+                Some(Ok(item)) => {
+                    let step = if matches!(item, SseItem::Field { .. }) { Step::Noise } else { Step::Event };
+                    sse_item(item, answer, out).map(|()| step)
+                }
                 Some(Err(error)) => Err(Fault::Protocol(error.to_string())),
             },
         }
@@ -320,7 +326,7 @@ impl Decoder {
                 return if text.is_empty() { Ok(()) } else { answer.body(text.trim_ascii(), out) };
             }
         }
-        while !answer.is_stopped() && matches!(self.step(answer, out)?, Step::Event) {}
+        while !answer.is_stopped() && !matches!(self.step(answer, out)?, Step::NeedsBytes) {}
         Ok(())
     }
 }

@@ -124,6 +124,18 @@ async fn a_compressed_error_keeps_its_status_and_is_named_as_compressed() {
 }
 
 #[tokio::test]
+async fn a_text_that_is_no_answer_is_named_as_such_in_all_pieces() {
+    for piece in [1, usize::MAX] {
+        let mut reply = Reply::new(200, "\n  \n     native: \"x\"\n<p>busy</p>");
+        reply.piece = piece;
+        let error =
+            call(&OpenAiChat::new(Memory::new([reply]), "http://a", "m"), hello()).await.error.unwrap();
+        assert_eq!(error.kind, ModelErrorKind::Protocol, "{error}");
+        assert!(error.message.contains("no answer of this API"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_model_writes_is_kept_as_it_is_even_if_it_is_the_key() {
     let body = json!({"choices": [{"message": {"content": KEY}, "finish_reason": "stop"}]}).to_string();
     let model = OpenAiChat::new(Memory::new([Reply::new(200, body)]), "http://a", "m").with_key(KEY);

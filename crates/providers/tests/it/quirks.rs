@@ -5,9 +5,13 @@
     reason = "tables are as long as there are quirks, and read best with values written in place"
 )]
 
-use haversack_agent_core::model::{Model, ModelErrorKind, ModelRequest};
+use haversack_agent_core::message::{Block, Message, Role};
+use haversack_agent_core::model::{
+    Model, ModelErrorKind, ModelRequest, PromptSection, ResponseFormat, ToolChoice,
+};
 use haversack_agent_core::tool::ToolSpec;
-use haversack_providers::{OpenAiChat, Profile};
+use haversack_agent_core::usage::StopReason;
+use haversack_providers::{OpenAiChat, Profile, SystemRole};
 use serde_json::{Value, json};
 
 use crate::memory::{Memory, Reply};
@@ -140,6 +144,7 @@ async fn an_answer_ends_when_and_only_when_it_says_so() {
         ("neither", vec![text()], None),
         ("a half call and an end mark", vec![half(), done()], None),
         ("a name and an end mark", vec![bare(), done()], None),
+        ("a name and nothing more", vec![bare()], None),
         ("a half call at the limit", vec![half(), end("length"), done()], Some("max_tokens")),
         (
             "a second finish that knows less",
@@ -234,4 +239,194 @@ async fn tags_and_printed_calls_are_read_only_where_the_profile_says_so() {
         assert_eq!(shape["text"].as_str().unwrap().is_empty(), calls == 1);
         assert_eq!(shape["stop"], if calls == 1 { "tool_use" } else { "end" });
     }
+}
+
+#[tokio::test]
+async fn a_call_that_the_limit_cut_is_told_as_malformed_and_goes_back_as_no_call_of_halves() {
+    let half = calls(json!([{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{\"x\""}}]));
+    let outcome = read(&stream(&[half, end("length"), done()])).await;
+    let Some(Block::ToolCall(call)) = outcome.blocks().next() else { panic!("{outcome:?}") };
+    assert_eq!((call.malformed.as_deref(), &call.arguments), (Some("{\"x\""), &json!({})));
+}
+
+#[tokio::test]
+async fn whatever_is_missing_or_comes_with_the_finish_the_text_and_the_usage_are_read() {
+    let usage = |n: u64| json!({"prompt_tokens": n, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}});
+    let with = |mut chunk: Value, name: &str, value: Value| {
+        chunk[name] = value;
+        chunk
+    };
+    let text = || delta(json!({"content": "a"}));
+    let last = || json!({"choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": "stop"}]});
+    let filters = || json!({"choices": [], "prompt_filter_results": [{"content_filter_results": {}}]});
+    for (quirk, chunks, expected, input) in [
+        ("no usage", vec![text(), last()], "ab", None),
+        (
+            "usage null",
+            vec![with(text(), "usage", Value::Null), with(last(), "usage", Value::Null)],
+            "ab",
+            None,
+        ),
+        ("usage on the finish", vec![text(), with(last(), "usage", usage(7))], "ab", Some(7)),
+        (
+            "usage in a chunk of its own",
+            vec![text(), last(), json!({"choices": [], "usage": usage(7)})],
+            "ab",
+            Some(7),
+        ),
+        (
+            "usage in several, the last counts",
+            vec![with(text(), "usage", usage(3)), with(last(), "usage", usage(7))],
+            "ab",
+            Some(7),
+        ),
+        (
+            "usage on two finishes",
+            vec![text(), with(last(), "usage", usage(3)), with(end("stop"), "usage", usage(7))],
+            "ab",
+            Some(7),
+        ),
+        ("filter results first", vec![filters(), text(), last()], "ab", None),
+        ("no delta", vec![json!({"choices": [{"index": 0}]}), text(), last()], "ab", None),
+        (
+            "delta null, content null",
+            vec![json!({"choices": [{"delta": null}]}), delta(json!({"content": null})), text(), last()],
+            "ab",
+            None,
+        ),
+        (
+            "an empty list of calls",
+            vec![delta(json!({"content": "a", "tool_calls": []})), last()],
+            "ab",
+            None,
+        ),
+        ("calls null", vec![delta(json!({"content": "a", "tool_calls": null})), last()], "ab", None),
+    ] {
+        let outcome = read(&stream(&[&chunks[..], &[done()]].concat())).await;
+        let shape = shape("openai_chat", &outcome);
+        assert_eq!(
+            (shape["text"].as_str(), shape["usage"]["input"].as_u64()),
+            (Some(expected), input),
+            "{quirk}"
+        );
+        assert_eq!(shape["stop"], "end", "{quirk}");
+    }
+    let whole = json!({"choices": [{"index": 0, "finish_reason": "tool_calls", "delta": {"content": "b", "tool_calls": [
+        {"index": 0, "id": "1", "function": {"name": "a", "arguments": "{}"}}]}}]});
+    let outcome = read(&stream(&[text(), whole, end("stop"), done()])).await;
+    assert_eq!(
+        (names_and_arguments(&outcome).len(), &shape("openai_chat", &outcome)["text"]),
+        (1, &json!("ab"))
+    );
+}
+
+#[tokio::test]
+async fn a_whole_answer_may_leave_out_or_reshape_what_it_likes() {
+    for (quirk, message, text, calls) in [
+        (
+            "content absent",
+            json!({"tool_calls": [{"id": "1", "function": {"name": "a", "arguments": "{}"}}]}),
+            "",
+            1,
+        ),
+        (
+            "content null",
+            json!({"content": null, "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": "{}"}}]}),
+            "",
+            1,
+        ),
+        (
+            "content as parts",
+            json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
+            "ab",
+            0,
+        ),
+        ("an empty list of calls", json!({"content": "ab", "tool_calls": []}), "ab", 0),
+        (
+            "a call without id",
+            json!({"content": "", "tool_calls": [{"function": {"name": "a", "arguments": {}}}]}),
+            "",
+            1,
+        ),
+    ] {
+        let body = json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string();
+        let model = OpenAiChat::new(Memory::new([Reply::new(200, body)]), "http://in.memory/v1", "m");
+        let outcome = call(&model.without_streaming(), hello()).await;
+        let shape = shape("openai_chat", &outcome);
+        assert_eq!(
+            (shape["text"].as_str(), names_and_arguments(&outcome).len()),
+            (Some(text), calls),
+            "{quirk}"
+        );
+        let ids = shape["tool_calls"].as_array().unwrap().iter().map(|call| call["id"].as_str().unwrap());
+        assert!(ids.into_iter().all(|id| !id.is_empty()), "{quirk}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_a_text_that_goes_back_as_a_refusal_to_its_own_api_and_as_a_text_to_others() {
+    let refusal = |text: &str| delta(json!({"refusal": text}));
+    let body = stream(&[refusal("I "), refusal("won't."), end("stop"), done()]);
+    let http = Memory::new([Reply::new(200, body), Reply::new(500, "")]);
+    let model = OpenAiChat::new(http.clone(), "http://in.memory/v1", "m");
+    let outcome = call(&model, hello()).await;
+    assert_eq!(outcome.stop().map(|(reason, _)| reason), Some(&StopReason::Filtered));
+    let answer = Message::new(Role::Assistant, outcome.blocks().cloned().collect());
+    assert_eq!(answer.text(), "I won't.");
+    let history =
+        || ModelRequest::new([Message::user("q"), answer.clone(), Message::user("?")].into_iter().collect());
+    call(&model, history()).await;
+    let sent = http.seen().pop().unwrap().json();
+    assert_eq!(sent["messages"][1], json!({"role": "assistant", "content": null, "refusal": "I won't."}));
+
+    let http = Memory::default();
+    call(&OpenAiChat::new(http.clone(), "http://in.memory/v1", "another"), history()).await;
+    assert_eq!(http.only().json()["messages"][1], json!({"role": "assistant", "content": "I won't."}));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_that_was_not_asked_for_and_each_profile_has_its_form() {
+    async fn sent(profile: Profile, request: ModelRequest) -> Value {
+        let http = Memory::default();
+        call(&OpenAiChat::new(http.clone(), "http://in.memory/v1", "m").with_profile(profile), request).await;
+        http.only().json()
+    }
+    let body = sent(Profile::mistral(), hello()).await;
+    assert_eq!(
+        body,
+        json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]})
+    );
+
+    let mut request = hello();
+    request.system = vec![PromptSection::new("s", "be kind")].into();
+    let schema = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}});
+    let tools =
+        ["a", "b"].map(|name| std::sync::Arc::new(ToolSpec::new(name, "").with_schema(schema.clone())));
+    request.tools = tools.to_vec().into();
+    request.tool_choice = ToolChoice::Tool("b".into());
+    request.response_format = Some(ResponseFormat::new("f", json!({"type": "object"})));
+    request.options.parallel_tool_calls = Some(false);
+    let body = sent(Profile::openai(), request.clone()).await;
+    assert_eq!(body["messages"][0], json!({"role": "system", "content": "be kind"}));
+    assert_eq!(body["tool_choice"], json!({"type": "function", "function": {"name": "b"}}));
+    assert_eq!(
+        (body["response_format"]["type"].as_str(), &body["parallel_tool_calls"]),
+        (Some("json_schema"), &json!(false))
+    );
+    assert_eq!(body["tools"].as_array().unwrap().len(), 2);
+    assert!(body["tools"][0]["function"].get("strict").is_none() && !body.to_string().contains("$schema"));
+    // Servers that refuse the object form are offered the one tool and told to call one.
+    for profile in [Profile::lm_studio(), Profile::llama_cpp()] {
+        let body = sent(profile, request.clone()).await;
+        assert_eq!(
+            (body["tool_choice"].as_str(), body["tools"].as_array().unwrap().len()),
+            (Some("required"), 1)
+        );
+        assert_eq!(body["tools"][0]["function"]["name"], "b");
+    }
+    let mut profile = Profile::ollama();
+    profile.system_role = SystemRole::Developer;
+    let body = sent(profile, request.clone()).await;
+    assert_eq!(body["messages"][0]["role"], "developer");
+    assert!(body.get("parallel_tool_calls").is_none());
 }
