@@ -9,7 +9,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, &[u8])| {
     let (streams, body) = input;
-    answers::read(
+    answers::read_but(
+        answers::PREVIEWS,
         |http| {
             let model = Anthropic::new(http, "http://in.memory", "m");
             Box::new(if streams { model } else { model.without_streaming() })

@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|input: (bool, &[u8])| {
     let (streams, body) = input;
     answers::read_but(
-        answers::SAID_TWICE,
+        answers::PREVIEWS,
         |http| {
             let model = OpenAiResponses::new(http, "http://in.memory", "m");
             Box::new(if streams { model } else { model.without_streaming() })

@@ -24,9 +24,10 @@ impl HttpClient for Canned {
     }
 }
 
-/// What a server that says a thing twice can break: of two that differ the second counts, and the first was shown.
-#[allow(dead_code, reason = "only for the API that says everything twice")]
-pub const SAID_TWICE: &str = "preview";
+/// What a broken server can do to previews: where an API says everything twice, the second time counts and the first was
+/// shown; where blocks may overlap, the previews of two texts mix.
+#[allow(dead_code, reason = "only for the APIs that allow it")]
+pub const PREVIEWS: &str = "preview";
 
 /// Reads an answer of any bytes: it ends, keeps the contract of its events but the rules that hold this word, and reads the
 /// same in all pieces.

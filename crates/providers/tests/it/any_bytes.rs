@@ -73,8 +73,10 @@ proptest! {
         let read = |piece| items(runtime.block_on(record.with_body(body.clone(), piece)));
         let whole = read(usize::MAX);
         let mut findings = check_events(&whole);
-        // This API says everything twice, and of two that differ the second counts; the first was shown.
-        findings.retain(|finding| record.api != "openai_responses" || !finding.rule.contains("preview"));
+        // Responses says everything twice, and of two that differ the second counts; blocks of Anthropic may overlap, and
+        // then the previews of two texts mix. Only a broken server does either.
+        let mixes = ["openai_responses", "anthropic_messages"].contains(&record.api.as_str());
+        findings.retain(|finding| !mixes || !finding.rule.contains("preview"));
         prop_assert!(findings.is_empty(), "{} {}: {:?}", record.api, record.id, findings);
         // What is wrong with bytes that are no answer at all may be told in other words when less of them is here.
         let told = |items: Vec<Result<ModelEvent, ModelError>>| items.into_iter().map(Result::ok).collect::<Vec<_>>();
