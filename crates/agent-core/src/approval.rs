@@ -26,6 +26,9 @@ use crate::message::CallId;
 use crate::policy::{ApprovalKey, Proposal, Rule, Ruling, suggest};
 use crate::tool::Effects;
 
+/// How much of a preview an ask keeps, in characters: some eight screens, and little beside the session it is saved in.
+pub const MAX_PREVIEW_CHARS: usize = 20_000;
+
 /// A question about one call: may it run?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -52,6 +55,10 @@ pub struct Ask {
     /// What running it may do, and who says so.
     #[serde(default)]
     pub effects: Effects,
+    /// What the call would change, in the tool's own words as of when the ask was made: a diff of an edit, for
+    /// example. For people only; what is approved is the [`arguments`](Self::arguments).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
     /// Why it is asked.
     pub reason: String,
     /// Rules that would make this ask needless from now on, narrowest first; each alone suffices.
@@ -84,6 +91,7 @@ impl Ask {
             proposed: None,
             keys: proposal.keys.to_vec(),
             effects: proposal.effects,
+            preview: None,
             reason: ruling.reason.to_string(),
             suggested: suggest(proposal, ruling),
             path: Arc::default(),
@@ -95,6 +103,17 @@ impl Ask {
     #[must_use]
     pub fn with_proposed(mut self, arguments: Value) -> Self {
         self.proposed = Some(arguments);
+        self
+    }
+
+    /// Sets what the call would change, cut to [`MAX_PREVIEW_CHARS`].
+    #[must_use]
+    pub fn with_preview(mut self, preview: &str) -> Self {
+        let mut kept: String = preview.chars().take(MAX_PREVIEW_CHARS).collect();
+        if kept.len() < preview.len() {
+            kept.push_str("\n[the rest is left out]");
+        }
+        self.preview = Some(kept);
         self
     }
 

@@ -49,6 +49,25 @@ pub trait Hooks: Send + Sync + 'static {
     }
 }
 
+#[async_trait]
+impl<H: Hooks + ?Sized> Hooks for Arc<H> {
+    async fn before_request(&self, request: &mut ModelRequest) -> Flow {
+        (**self).before_request(request).await
+    }
+
+    async fn before_tool(&self, call: &PlannedCall) -> Gate {
+        (**self).before_tool(call).await
+    }
+
+    async fn after_tool(&self, call: &PlannedCall, output: &mut ToolOutput) {
+        (**self).after_tool(call, output).await;
+    }
+
+    async fn on_stop(&self, ending: &Ending) -> OnStop {
+        (**self).on_stop(ending).await
+    }
+}
+
 /// Whether a run goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

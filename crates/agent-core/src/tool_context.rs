@@ -55,6 +55,15 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// What the call would change, for the person who is asked: a diff of an edit, for example. Shown and kept as
+    /// [`Ask::preview`](crate::approval::Ask::preview), cut to
+    /// [`MAX_PREVIEW_CHARS`](crate::approval::MAX_PREVIEW_CHARS); it decides nothing. Called only when somebody is
+    /// asked, on the thread that drives the run, so it has to be quick. None by default.
+    fn preview(&self, arguments: &Value) -> Option<String> {
+        let _ = arguments;
+        None
+    }
+
     /// Runs the call.
     ///
     /// # Errors
@@ -79,6 +88,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn time_limit(&self) -> Option<Duration> {
         (**self).time_limit()
+    }
+
+    fn preview(&self, arguments: &Value) -> Option<String> {
+        (**self).preview(arguments)
     }
 
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {

@@ -79,6 +79,11 @@ impl ToolEntry {
     pub(crate) fn approval_keys(&self, arguments: &Value) -> Option<Vec<ApprovalKey>> {
         catch_unwind(AssertUnwindSafe(|| self.tool.approval_keys(arguments))).ok()
     }
+
+    /// What the call would change, in the tool's words. A panic is no preview.
+    pub(crate) fn preview(&self, arguments: &Value) -> Option<String> {
+        catch_unwind(AssertUnwindSafe(|| self.tool.preview(arguments))).ok().flatten()
+    }
 }
 
 /// Why a set of tools cannot be used.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use haversack_agent_core::agent::AgentBuilder;
 use haversack_agent_core::approval::Approver;
+use haversack_agent_core::hooks::Hooks;
+use haversack_agent_core::limits::Limits;
 use haversack_agent_core::model::{Model, PromptSection};
+use haversack_agent_core::policy::{Mode, Policy};
 use haversack_agent_core::tool_context::Tool;
 
 use crate::consent::Consent;
@@ -32,11 +35,18 @@ pub struct HaversackBuilder {
     pub(crate) environment: haversack_mcp_client::environment::Environment,
     #[cfg(feature = "mcp")]
     pub(crate) client: Option<haversack_mcp_client::ClientOptions>,
+    #[cfg(feature = "mcp")]
+    pub(crate) browses_servers: bool,
     pub(crate) consent: Option<Arc<dyn Consent>>,
     pub(crate) consent_folder: Option<PathBuf>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    #[cfg(feature = "fs-tools")]
+    pub(crate) fs_tools: Option<crate::fs_tools::FsTools>,
     pub(crate) sections: Vec<PromptSection>,
+    pub(crate) policy: Policy,
+    pub(crate) limits: Limits,
+    pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     pub(crate) configure: Option<Configure>,
 }
 
@@ -68,11 +78,18 @@ impl HaversackBuilder {
             environment: haversack_mcp_client::environment::Environment::default(),
             #[cfg(feature = "mcp")]
             client: None,
+            #[cfg(feature = "mcp")]
+            browses_servers: false,
             consent: None,
             consent_folder: None,
             approver: None,
             tools: Vec::new(),
+            #[cfg(feature = "fs-tools")]
+            fs_tools: None,
             sections: Vec::new(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            hooks: Vec::new(),
             configure: None,
         }
     }
@@ -144,6 +161,15 @@ impl HaversackBuilder {
         self
     }
 
+    /// Offers the resources and prompts of servers too, as the tools `mcp_resources` and `mcp_prompts`, where a server
+    /// has some. Off by default: most servers are made for their tools, and each tool costs room in every request.
+    #[cfg(feature = "mcp")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+    pub fn browse_servers(mut self) -> Self {
+        self.browses_servers = true;
+        self
+    }
+
     /// Sets who is asked before something of the repository is used.
     pub fn consent(mut self, consent: impl Consent) -> Self {
         self.consent = Some(Arc::new(consent));
@@ -175,14 +201,49 @@ impl HaversackBuilder {
         self
     }
 
+    /// Adds tools that read, list, search and edit files inside a root, and run commands there; see
+    /// [`fs_tools`](crate::fs_tools). Commands see the safe part of [`environment`](Self::environment).
+    #[cfg(feature = "fs-tools")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "fs-tools")))]
+    pub fn fs_tools(mut self, tools: crate::fs_tools::FsTools) -> Self {
+        self.fs_tools = Some(tools);
+        self
+    }
+
     /// Adds a section to the system prompt. The host's sections come before those of skills and servers.
     pub fn section(mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         self.sections.push(PromptSection::new(name, text));
         self
     }
 
-    /// Sets everything else of the agent (policy, limits, hooks, retries, a fallback model) by a function that is
-    /// called for each run, after all that is set here and before the agent is built.
+    /// Sets what happens to calls that no rule speaks of. [`Mode::Ask`] by default: everything is asked about but what
+    /// the host itself calls read-only.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.policy.mode = mode;
+        self
+    }
+
+    /// Sets mode and rules at once: who may run what.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the limits and budgets of a run: turns, tokens, cost, tool calls, time.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Adds hooks: the host's own code before a request, around a call, and at the end of a run.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks.push(Arc::new(hooks));
+        self
+    }
+
+    /// Sets everything else of the agent (retries, a fallback model, prices, options of the model) by a function that is
+    /// called for each run, after all that is set here and before the agent is built. A policy that is set in it takes
+    /// the place of that of the builder.
     pub fn configure(
         mut self,
         configure: impl Fn(AgentBuilder) -> AgentBuilder + Send + Sync + 'static,
@@ -191,15 +252,30 @@ impl HaversackBuilder {
         self
     }
 
-    /// Builds it. Nothing is read but whether the project is a folder.
+    /// Builds it. Nothing is read but whether the project is a folder; the root of file tools is opened.
     ///
     /// # Errors
     ///
-    /// [`Error::NoProject`].
-    pub fn build(self) -> Result<Haversack, Error> {
+    /// [`Error::NoProject`] and [`Error::NoRoot`].
+    #[cfg_attr(not(feature = "fs-tools"), expect(unused_mut, reason = "nothing is added"))]
+    pub fn build(mut self) -> Result<Haversack, Error> {
         if let Some(path) = self.project.as_ref().filter(|path| !path.is_dir()) {
             return Err(Error::NoProject { path: path.clone() });
         }
+        #[cfg(feature = "fs-tools")]
+        self.open_fs_tools()?;
         Ok(Haversack::new(self))
+    }
+
+    #[cfg(feature = "fs-tools")]
+    fn open_fs_tools(&mut self) -> Result<(), Error> {
+        let Some(fs_tools) = self.fs_tools.take() else { return Ok(()) };
+        let fs_tools = fs_tools.or_environment(&self.environment);
+        let no_root = |error| Error::NoRoot { path: fs_tools.root().to_owned(), error };
+        self.tools.extend(fs_tools.tools().map_err(no_root)?);
+        if self.policy.mode != Mode::Autonomous {
+            self.policy.rules.extend(crate::fs_tools::sensitive_rules());
+        }
+        Ok(())
     }
 }

@@ -161,7 +161,14 @@ impl Haversack {
 
     fn agent(&self, tools: Vec<Arc<dyn Tool>>, sections: Vec<PromptSection>) -> AgentBuilder {
         let host = &self.0.host;
-        let mut builder = Agent::builder(Arc::clone(&host.model)).clock(TokioClock::new()).tools(tools);
+        let mut builder = Agent::builder(Arc::clone(&host.model))
+            .clock(TokioClock::new())
+            .policy(host.policy.clone())
+            .limits(host.limits.clone())
+            .tools(tools);
+        for hooks in &host.hooks {
+            builder = builder.hooks(Arc::clone(hooks));
+        }
         for section in sections {
             builder = builder.section(section.name, section.text);
         }
@@ -267,6 +274,7 @@ fn server_side(host: &mut HaversackBuilder, root: PathBuf) -> crate::server_side
         host.project.is_some(),
         std::mem::take(&mut host.environment),
         client,
+        host.browses_servers,
         host.consent_folder.as_deref(),
     )
 }

@@ -14,6 +14,16 @@ pub enum Error {
         /// What was given.
         path: PathBuf,
     },
+    /// The root of the file tools cannot be opened.
+    #[cfg(feature = "fs-tools")]
+    #[error("the root of the file tools, {}, cannot be opened: {error}", path.display())]
+    NoRoot {
+        /// What was given.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
     /// The agent's own parts do not fit together: two tools of one name, a bad schema, a limit of cost without prices.
     #[error("the agent cannot be put together: {0}")]
     Agent(haversack_agent_core::agent::BuildError),

@@ -79,6 +79,7 @@
 //! | `skills` | yes | `SKILL.md` folders and the `skill` tool |
 //! | `mcp` | yes | MCP servers over standard input and output |
 //! | `providers` | yes | models over HTTP |
+//! | `fs-tools` | no | [tools of a coding host](fs_tools): files in a root, commands; brings `mcp` |
 //! | `full` | no | all of them |
 //!
 //! The clock of the agent is tokio's. For the testing kit, derived schemas of typed tools and the full JSON Schema
@@ -102,6 +103,9 @@ pub use haversack_tool_adapter as tool_adapter;
 mod error;
 mod consent;
 mod report;
+#[cfg(feature = "fs-tools")]
+#[cfg_attr(docsrs, doc(cfg(feature = "fs-tools")))]
+pub mod fs_tools;
 mod builder;
 #[cfg(feature = "skills")]
 mod skill_side;

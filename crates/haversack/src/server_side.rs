@@ -12,7 +12,7 @@ use haversack_mcp_client::consent::{
 };
 use haversack_mcp_client::environment::Environment;
 use haversack_mcp_client::manager::{Manager, ManagerOptions, ReadyServer, ServerState, StartReport};
-use haversack_tool_adapter::mcp::{McpServer, McpTools, mcp_tools};
+use haversack_tool_adapter::mcp::{McpServer, McpTools, browse_tools, mcp_tools};
 use haversack_tool_adapter::naming::NameTable;
 use serde_json::Value;
 
@@ -29,6 +29,7 @@ pub(crate) struct ServerSide {
     environment: Environment,
     manager: Manager,
     names: Mutex<NameTable>,
+    browses: bool,
     store: Box<dyn ConsentStore>,
 }
 
@@ -39,6 +40,7 @@ impl ServerSide {
         reads_project: bool,
         environment: Environment,
         client: ClientOptions,
+        browses: bool,
         store: Option<&Path>,
     ) -> Self {
         let store: Box<dyn ConsentStore> = match store {
@@ -55,6 +57,7 @@ impl ServerSide {
             environment,
             manager,
             names: Mutex::default(),
+            browses,
             store,
         }
     }
@@ -105,7 +108,16 @@ impl ServerSide {
         }
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         reserved.iter().for_each(|name| names.reserve(Arc::clone(name)));
-        let made = mcp_tools(servers, &mut names);
+        let browse = if self.browses { browse_tools(&servers) } else { Vec::new() };
+        let mut made = mcp_tools(servers, &mut names);
+        made.tools.extend(browse.into_iter().filter(|tool| {
+            let is_free = !reserved.contains(&tool.spec().name);
+            if !is_free {
+                let why = "not offered: the host has a tool of this name";
+                report.notes.push(Note::new(&*tool.spec().name, why));
+            }
+            is_free
+        }));
         report.notes.extend(made.problems.iter().map(|p| Note::new("MCP tools", p.to_string())));
         made
     }

@@ -41,6 +41,15 @@ fn an_answer_is_spent_once_by_the_call_that_was_shown() {
 }
 
 #[test]
+fn a_preview_is_cut_with_a_word_about_it_and_is_no_part_of_what_is_approved() {
+    let ask = ask_of(&pay(), "call_1", json!({"amount": 5}), 0);
+    let shown = ask.clone().with_preview("-4\n+5");
+    assert_eq!((shown.preview.as_deref(), shown.digest), (Some("-4\n+5"), ask.digest));
+    let long = ask.with_preview(&"ü".repeat(MAX_PREVIEW_CHARS + 1)).preview.unwrap();
+    assert!(long.ends_with("ü\n[the rest is left out]") && long.chars().count() < MAX_PREVIEW_CHARS + 30);
+}
+
+#[test]
 fn attack_changed_arguments_find_no_verdict() {
     let (mut asks, ask) = opened();
     asks.answer(&ask.digest, Verdict::Allow).unwrap();

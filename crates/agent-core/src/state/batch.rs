@@ -253,6 +253,9 @@ impl RunState {
                 if slot.arguments.is_some() {
                     ask = ask.with_proposed(call.arguments.clone());
                 }
+                if let Some(preview) = entry.preview(arguments) {
+                    ask = ask.with_preview(&preview);
+                }
                 if !self.ancestry.path.is_empty() {
                     ask = ask.with_path(Arc::clone(&self.ancestry.path));
                 }

@@ -237,6 +237,10 @@ impl<T: Tool> Tool for RecordedTool<T> {
         self.tool.time_limit()
     }
 
+    fn preview(&self, arguments: &Value) -> Option<String> {
+        self.tool.preview(arguments)
+    }
+
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let place = {
             let mut recording = self.recorder.recording_mut();

@@ -6,3 +6,8 @@ mod project;
 
 mod skills;
 mod servers;
+mod fs_files;
+mod fs_jail;
+mod fs_policy;
+#[cfg(unix)]
+mod fs_commands;

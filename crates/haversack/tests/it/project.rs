@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use haversack::agent_core::testing::{Answer, ScriptedModel};
+use haversack::fs_tools::FsTools;
+use haversack::prelude::*;
 use haversack::{ConsentQuestion, Haversack, HaversackBuilder};
+use serde_json::Value;
 
 pub(crate) struct Project {
     folder: tempfile::TempDir,
@@ -50,5 +53,24 @@ impl Project {
 
     pub(crate) fn asked(&self) -> Vec<ConsentQuestion> {
         self.asked.lock().unwrap().clone()
+    }
+}
+
+/// The file tools over a root, called by hand.
+pub(crate) struct Tools(Vec<Arc<dyn Tool>>);
+
+impl Tools {
+    pub(crate) fn of(tools: &FsTools) -> Self {
+        Self(tools.tools().unwrap())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> &Arc<dyn Tool> {
+        self.0.iter().find(|tool| *tool.spec().name == *name).unwrap()
+    }
+
+    /// What the model would read of it, or the error.
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Result<String, ToolError> {
+        let output = self.get(name).call(arguments, ToolContext::detached("1")).await?;
+        Ok(output.blocks.iter().filter_map(Block::as_text).collect())
     }
 }
