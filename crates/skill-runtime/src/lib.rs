@@ -22,6 +22,11 @@
 //!
 //! The crate stands on `haversack-skills` and `haversack-agent-core` and speaks no protocol itself.
 
+pub mod redact;
+pub mod template;
 pub mod metadata;
+pub mod format;
+pub mod validate;
+pub mod pipeline;
 
 pub use metadata::SkillMode;

@@ -1,0 +1,134 @@
+//! Keeping secrets out of what leaves: known shapes of tokens, and every value that was ever resolved.
+//!
+//! ```
+//! use haversack_skill_runtime::redact::Redactor;
+//!
+//! let redactor = Redactor::new();
+//! redactor.learn("hunter2-and-more");
+//! let text = "Authorization: Bearer abc, and the password is hunter2-and-more";
+//! assert_eq!(redactor.text(text), "Authorization: Bearer ***, and the password is ***");
+//! assert_eq!(redactor.text("price: $1234.56"), "price: $1234.56");
+//! ```
+
+mod shapes;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use base64::Engine as _;
+use serde_json::{Map, Value};
+
+pub use shapes::{TokenShape, find_token};
+
+/// What stands in the place of a secret.
+pub const MASK: &str = "***";
+
+/// Bytes of the shortest value that is learnt. Shorter ones occur in any text; masking them would destroy it, so a
+/// secret that short is refused where it is resolved.
+pub const MIN_SECRET_BYTES: usize = 4;
+
+/// Masks secrets in texts and values. Cheap to clone; all clones know the same values.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Longest first, each once.
+    values: Arc<RwLock<Vec<String>>>,
+}
+
+impl Redactor {
+    /// One that knows the shapes of tokens, and no values yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Remembers a value: from now on it is masked, also in the forms that it takes in JSON, in base64 and in addresses.
+    /// Values shorter than [`MIN_SECRET_BYTES`] are not learnt, and the answer is then `false`.
+    pub fn learn(&self, value: &str) -> bool {
+        if value.len() < MIN_SECRET_BYTES {
+            return false;
+        }
+        let json = Value::from(value).to_string();
+        let json = json.strip_prefix('"').and_then(|j| j.strip_suffix('"')).unwrap_or_default().to_owned();
+        let encoded = base64::engine::general_purpose::STANDARD.encode(value);
+        let mut values = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        for form in [value.to_owned(), json, percent_encoded(value), encoded] {
+            if !values.contains(&form) {
+                values.push(form);
+            }
+        }
+        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        true
+    }
+
+    /// The text with every secret masked; the text itself where there is none.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut spans = shapes::spans(text);
+        for value in self.values.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            spans.extend(text.match_indices(value.as_str()).map(|(at, found)| at..at + found.len()));
+        }
+        if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(masked(text, spans)) }
+    }
+
+    /// The value with every secret masked in its texts, keys and numbers.
+    pub fn json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => match self.text(&text) {
+                Cow::Borrowed(_) => Value::String(text),
+                Cow::Owned(masked) => Value::String(masked),
+            },
+            Value::Number(number) => match self.text(&number.to_string()) {
+                Cow::Borrowed(_) => Value::Number(number),
+                Cow::Owned(masked) => Value::String(masked),
+            },
+            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.json(item)).collect()),
+            Value::Object(map) => {
+                let pairs =
+                    map.into_iter().map(|(key, value)| (self.text(&key).into_owned(), self.json(value)));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+            Value::Null | Value::Bool(_) => value,
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.values.read().unwrap_or_else(PoisonError::into_inner).len();
+        f.debug_struct("Redactor").field("known_forms", &known).finish()
+    }
+}
+
+/// The text with these spans masked; spans that touch or overlap become one mask.
+fn masked(text: &str, mut spans: Vec<Range<usize>>) -> String {
+    spans.sort_by_key(|span| (span.start, span.end));
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut spans = spans.into_iter().peekable();
+    while let Some(mut span) = spans.next() {
+        while let Some(next) = spans.next_if(|next| next.start <= span.end) {
+            span.end = span.end.max(next.end);
+        }
+        out.push_str(text.get(done..span.start).unwrap_or_default());
+        out.push_str(MASK);
+        done = span.end;
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    out
+}
+
+/// As in the query of an address (RFC 3986, unreserved characters stay).
+fn percent_encoded(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
