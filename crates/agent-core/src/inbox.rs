@@ -37,6 +37,8 @@ pub(crate) struct Inbox {
     waker: AtomicWaker,
     /// Whether there is something to read: keeps the lock out of the way of a run that nobody talks to.
     full: AtomicBool,
+    /// Whether the run of this box has nothing to do until a person has decided.
+    awaits_people: AtomicBool,
     mail: Mutex<Mail>,
 }
 
@@ -93,6 +95,22 @@ impl Inbox {
     pub(crate) fn wake(&self) {
         self.full.store(true, Ordering::Release);
         self.waker.wake();
+    }
+
+    /// Notes whether the run has nothing to do until a person has decided, for the run above.
+    pub(crate) fn note_waiting(&self, waits: bool) {
+        self.awaits_people.store(waits, Ordering::Relaxed);
+    }
+
+    /// Whether all these calls are sub-agents that wait for people.
+    pub(crate) fn only_people_are_missing<'a>(&self, mut calls: impl Iterator<Item = &'a CallId>) -> bool {
+        let mail = self.lock();
+        // The common case first: no sub-agent at all.
+        !mail.children.is_empty()
+            && calls.all(|call| {
+                let child = mail.children.iter().find(|(id, _)| id == call);
+                child.is_some_and(|(_, inbox)| inbox.awaits_people.load(Ordering::Relaxed))
+            })
     }
 
     pub(crate) fn push_progress(&self, call: CallId, mut text: String) {

@@ -457,6 +457,9 @@ impl Run<'_> {
             }
             // The time first: a cancel gives its grace from now on, not from when the run was polled last.
             if let Some(now) = run.setup.now() {
+                let calls = run.tools.iter().map(|tool| &tool.call);
+                let waits = run.scope.inbox.only_people_are_missing(calls);
+                run.feed(Input::SubAgentsWait(waits));
                 run.feed(Input::Time(now));
             }
             run.read_mail();
@@ -469,6 +472,7 @@ impl Run<'_> {
             }
             if !moved && !run.state.has_output() && !run.poll_timer(cx) {
                 run.events_in_a_row = 0;
+                run.scope.inbox.note_waiting(!run.state.is_working());
                 return Poll::Pending;
             }
         }

@@ -190,6 +190,9 @@ pub enum Input {
         /// For the host's own use; the model does not see it.
         reason: Arc<str>,
     },
+    /// Whether all that runs are sub-agents that wait for people. The time from the last [`Time`](Self::Time) on does
+    /// not count as work then.
+    SubAgentsWait(bool),
     /// The time by the host's clock. Times that lie before an earlier one count as that one.
     Time(Duration),
 }
@@ -254,6 +257,8 @@ pub struct RunState {
     /// Messages of the last request.
     sent: usize,
     running: Vec<RunningCall>,
+    /// All running calls are sub-agents that wait for people.
+    sub_agents_wait: bool,
     /// The first call of the batch that has no result yet, or one before it.
     first_open: usize,
     turn_open: bool,
@@ -315,6 +320,7 @@ impl RunState {
             landing: None,
             sent: 0,
             running: Vec::new(),
+            sub_agents_wait: false,
             first_open: 0,
             turn_open: false,
             deciding: false,
@@ -396,6 +402,7 @@ impl RunState {
             Input::Steer(message) => self.steering.push_back(message),
             Input::FollowUp(message) => self.follow_ups.push_back(message),
             Input::Cancel { reason } => self.cut(session, Ok(Outcome::Cancelled { reason })),
+            Input::SubAgentsWait(waits) => self.sub_agents_wait = waits,
             Input::Time(now) => self.set_time(session, now),
         }
         Ok(())

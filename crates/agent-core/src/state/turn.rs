@@ -180,9 +180,9 @@ impl RunState {
         }
     }
 
-    /// Whether time counts: always, but while all that is missing is a person's answer.
-    fn is_working(&self) -> bool {
-        self.phase != Phase::Batch || !self.running.is_empty()
+    /// Whether time counts: always, but while all that is missing is a person's answer, here or in sub-agents.
+    pub(crate) fn is_working(&self) -> bool {
+        self.phase != Phase::Batch || (!self.running.is_empty() && !self.sub_agents_wait)
     }
 
     /// When the wall time is used up for good, the landing's reserve included.

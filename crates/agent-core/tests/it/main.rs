@@ -29,3 +29,4 @@ mod loops_and_limits;
 mod children;
 mod context_and_cache;
 mod golden_sessions;
+mod no_runtime_without_a_feature;

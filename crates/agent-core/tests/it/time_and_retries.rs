@@ -14,6 +14,7 @@ use haversack_agent_core::policy::{Mode, Policy};
 use haversack_agent_core::retry::RetryPolicy;
 use haversack_agent_core::run::Run;
 use haversack_agent_core::session::Session;
+use haversack_agent_core::subagent::SubAgent;
 use haversack_agent_core::testing::{
     Answer, FakeClock, Fate, Gate, ScriptedModel, ScriptedTool, assert_valid,
 };
@@ -131,6 +132,43 @@ fn the_time_limit_of_a_run_counts_work_and_not_waiting_for_people() {
     assert_eq!(block_on(run.outcome()), Ok(Outcome::Stopped { why }));
     assert_eq!(only_result(&session).0, ToolStatus::Interrupted);
     assert_eq!(session.spent().wall_millis, 12_000, "winding down is work as well");
+    assert_valid(session.messages());
+}
+
+#[test]
+fn a_person_who_answers_a_sub_agent_late_costs_the_run_above_no_time_either() {
+    let clock = FakeClock::new();
+    let asking = Agent::builder(one_call()).tool(tool()).clock(clock.clone()).build().unwrap();
+    let model =
+        ScriptedModel::new([Answer::call("d", "helper", json!({"prompt": "x"})), Answer::text("done")]);
+    let top = Agent::builder(model)
+        .tool(SubAgent::new("helper", "Helps", asking))
+        .tool(tool())
+        .policy(Policy::new(Mode::Autonomous))
+        .wait_for_verdicts()
+        // Neither of them is for a sub-agent that waits: it has limits of its own.
+        .limits(Limits::default().with_wall_time(Some(seconds(10))).with_tool_timeout(Some(seconds(10))))
+        .clock(clock.clone())
+        .build()
+        .unwrap();
+    let mut session = Session::new();
+    let mut run = top.start(&mut session, "go");
+    let (events, over) = poll_times(&mut run, POLLS);
+    assert!(!over);
+    let ask = events.iter().find_map(|e| match e {
+        Event::SubAgent { event, .. } => match &**event {
+            Event::ApprovalAsked { ask } => Some(ask.digest),
+            _ => None,
+        },
+        _ => None,
+    });
+    clock.advance(seconds(1_000));
+    assert!(!poll_times(&mut run, POLLS).1);
+    let handle = run.handle();
+    handle.decide(&ask.unwrap(), haversack_agent_core::approval::Verdict::Allow).unwrap();
+    assert!(poll_times(&mut run, POLLS).1);
+    assert!(matches!(block_on(run.outcome()), Ok(Outcome::Done { .. })));
+    assert_eq!(session.spent().wall_millis, 0);
     assert_valid(session.messages());
 }
 
