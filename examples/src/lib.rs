@@ -4,6 +4,7 @@ pub mod field_notes;
 pub mod rehearsal;
 pub mod terminal;
 pub mod quickstart;
+pub mod chat;
 
 pub mod inspect_skills;
 pub mod inspect_model;

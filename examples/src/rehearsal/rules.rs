@@ -195,6 +195,12 @@ fn arguments(schema: &Value, sentence: &str, tags: &[(String, Vec<String>)]) -> 
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let value = match name.as_str() {
             "title" => json!(title(said)),
+            "path" | "file" if file(sentence).is_some() => json!(file(sentence)),
+            "edits" => json!([{"oldText": quoted(sentence, 0), "newText": quoted(sentence, 1)}]),
+            "old" | "old_text" | "old_string" => json!(quoted(sentence, 0)),
+            "new" | "new_text" | "new_string" => json!(quoted(sentence, 1)),
+            "content" if !quoted(sentence, 0).is_empty() => json!(quoted(sentence, 0)),
+            "command" if !quoted(sentence, 0).is_empty() => json!(quoted(sentence, 0)),
             "text" | "body" | "content" | "note" => json!(said),
             "query" | "search" | "word" => json!(topic(sentence)),
             "tags" => json!(fitting_tags(said, tags)),
@@ -204,6 +210,18 @@ fn arguments(schema: &Value, sentence: &str, tags: &[(String, Vec<String>)]) -> 
         filled.insert(name.clone(), value);
     }
     Value::Object(filled)
+}
+
+/// The first word with a dot or a slash in it, outside of quotes.
+fn file(sentence: &str) -> Option<&str> {
+    let outside = sentence.split('`').step_by(2).flat_map(str::split_whitespace);
+    let words = outside.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !"./_-".contains(c)));
+    words.into_iter().find(|word| word.trim_matches('.').contains(['.', '/']))
+}
+
+/// What stands in backquotes, counted from 0, with `\n` for a new line; empty where there is no such quote.
+fn quoted(sentence: &str, place: usize) -> String {
+    sentence.split('`').nth(2 * place + 1).unwrap_or_default().replace("\\n", "\n")
 }
 
 fn plain_value(property: &Value, said: &str) -> Value {
@@ -349,6 +367,27 @@ mod tests {
         }
         let last = answer(&request(&past)).unwrap();
         assert!(last.calls.is_empty() && last.text.contains("1 note found"), "{last:?}");
+    }
+
+    #[test]
+    fn files_and_quotes_of_a_sentence_become_the_arguments_of_an_edit() {
+        let string = json!({"type": "string"});
+        for (properties, arguments) in [
+            (
+                json!({"path": string, "edits": {"type": "array"}}),
+                json!({"path": "docs/a.md", "edits": [{"oldText": "b c.d", "newText": "e\nf"}]}),
+            ),
+            (
+                json!({"path": string, "old_text": string, "new_text": string}),
+                json!({"path": "docs/a.md", "old_text": "b c.d", "new_text": "e\nf"}),
+            ),
+            (json!({"path": string, "content": string}), json!({"path": "docs/a.md", "content": "b c.d"})),
+        ] {
+            let tools = [tool("edit_file", "Edit a file: replace text.", json!({"properties": properties}))];
+            let task = "Edit the file docs/a.md: replace `b c.d` by `e\\nf`.";
+            let request = json!({"messages": [{"role": "user", "content": task}], "tools": tools});
+            assert_eq!(answer(&request).unwrap().calls[0].arguments, arguments);
+        }
     }
 
     #[test]

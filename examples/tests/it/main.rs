@@ -6,6 +6,7 @@ mod stage;
 
 mod bad_input;
 mod byte_identity;
+mod chat;
 mod inspect_model;
 mod quickstart_binary;
 mod quickstart_in_process;
