@@ -167,8 +167,10 @@ impl Chat {
             self.screen.line(Style::Plain, "");
             let prompt = self.prompt();
             let line = tokio::select! {
-                line = self.input.read(&prompt, Purpose::Message) => line,
+                // First, since lines of a pipe are there at once.
+                biased;
                 () = self.signals.end.notified() => Line::End,
+                line = self.input.read(&prompt, Purpose::Message) => line,
             };
             let text = match line {
                 Line::Text(text) => text,

@@ -5,6 +5,7 @@ pub mod rehearsal;
 pub mod terminal;
 pub mod quickstart;
 pub mod chat;
+pub mod web_host;
 
 pub mod inspect_skills;
 pub mod inspect_model;

@@ -115,6 +115,30 @@ fn drives(c: char) -> bool {
     turns || (c.is_control() && c != '\n' && c != '\t')
 }
 
+/// Ctrl-C, or the signal with which supervisors end a program: without an own handler the servers would be left behind.
+pub async fn asked_to_stop() {
+    #[cfg(unix)]
+    let terminated = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminated = std::future::pending::<()>();
+    let interrupted = async {
+        // Without a handler for the signal, Ctrl-C ends the process as usual.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

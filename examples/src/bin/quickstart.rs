@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use haversack::mcp::environment::Environment;
 use haversack_examples::quickstart::{self, Endpoint, Options};
-use haversack_examples::terminal::{Terminal, plain};
+use haversack_examples::terminal::{Terminal, asked_to_stop, plain};
 
 /// Finds skills, starts an MCP server, streams from a model, asks before each call, and finishes the task.
 #[derive(Parser)]
@@ -75,30 +75,6 @@ async fn run(arguments: Arguments, terminal: Terminal) -> Result<(), String> {
         options.endpoint = Some(endpoint);
     }
     quickstart::run(options, terminal, asked_to_stop()).await.map(drop)
-}
-
-/// Ctrl-C, or the signal with which supervisors end a program: without an own handler the servers would be left behind.
-async fn asked_to_stop() {
-    #[cfg(unix)]
-    let terminated = async {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<()>();
-    let interrupted = async {
-        // Without a handler for the signal, Ctrl-C ends the process as usual.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        () = interrupted => {}
-        () = terminated => {}
-    }
 }
 
 /// The workspace of this repository, from wherever in it the program is started.

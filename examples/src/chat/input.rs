@@ -180,7 +180,7 @@ impl Completer for Edit {
     ) -> rustyline::Result<(usize, Vec<String>)> {
         let begun = line.get(..position).unwrap_or(line);
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fitting = words.iter().filter(|word| begun.len() > 0 && word.starts_with(begun));
+        let fitting = words.iter().filter(|word| !begun.is_empty() && word.starts_with(begun));
         Ok((0, fitting.map(|word| format!("{word} ")).collect()))
     }
 }

@@ -11,3 +11,4 @@ mod inspect_model;
 mod quickstart_binary;
 mod quickstart_in_process;
 mod small_hosts;
+mod web_host;
