@@ -5,85 +5,12 @@ use std::hint::black_box;
 use std::task::{Context, Poll, Waker};
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use haversack_agent_core::agent::Agent;
-use haversack_agent_core::limits::Limits;
-use haversack_agent_core::message::{Block, Message, Role, ToolCall};
-use haversack_agent_core::model::{Model, ModelEvent, ModelInfo, ModelRequest, ModelStream};
+use haversack_agent_core::message::{Block, Message, Role};
 use haversack_agent_core::session::Session;
-use haversack_agent_core::tool::{ToolError, ToolOutput, ToolSpec};
-use haversack_agent_core::tool_context::{Tool, ToolContext};
-use haversack_agent_core::usage::StopReason;
-use serde_json::{Value, json};
-
-fn call(turn: usize, index: usize) -> (String, String) {
-    (format!("call_{turn}_{index}"), format!("{{\"path\":\"src/file_{index}.rs\",\"limit\":{turn}}}"))
-}
-
-fn tool_answer(path: &str) -> String {
-    format!("{path}: 10 lines read; fn main() {{ println!(\"hello\"); }} // and so on until the end of it")
-}
-
-/// Makes `calls` calls a turn until the conversation has `turns` answers, then says that it is done.
-struct Scripted {
-    turns: usize,
-    calls: usize,
-}
-
-impl Model for Scripted {
-    fn info(&self) -> ModelInfo {
-        ModelInfo::new("scripted", "scripted")
-    }
-
-    fn stream(&self, request: ModelRequest) -> ModelStream<'_> {
-        // One user message, then two messages a turn.
-        let turn = request.messages.len() / 2;
-        let calls = if turn >= self.turns { 0 } else { self.calls };
-        let mut next = 0;
-        Box::pin(stream::poll_fn(move |_| {
-            let _held = &request;
-            let index = next;
-            next += 1;
-            let event = if index < calls {
-                let (id, arguments) = call(turn, index);
-                ModelEvent::BlockDone(ToolCall::from_text(id, "noop", &arguments).into())
-            } else if calls == 0 && index == 0 {
-                ModelEvent::BlockDone(Block::text("done"))
-            } else if calls == 0 {
-                ModelEvent::Stop { reason: StopReason::EndTurn, raw: None }
-            } else {
-                ModelEvent::Stop { reason: StopReason::ToolUse, raw: None }
-            };
-            Poll::Ready(Some(Ok(event)))
-        }))
-    }
-}
-
-struct Noop(ToolSpec);
-
-#[async_trait::async_trait]
-impl Tool for Noop {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-
-    async fn call(&self, arguments: Value, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        Ok(tool_answer(arguments.get("path").and_then(Value::as_str).unwrap_or_default()).into())
-    }
-}
-
-fn agent(turns: usize, calls: usize) -> Agent {
-    let schema = json!({
-        "type": "object",
-        "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
-        "required": ["path", "limit"],
-    });
-    Agent::builder(Scripted { turns, calls })
-        .tool(Noop(ToolSpec::new("noop", "Reads a file").with_schema(schema).read_only()))
-        .limits(Limits::default().with_turns(None))
-        .build()
-        .unwrap()
-}
+use haversack_benches::scripted_agent::{agent, call, tool_answer};
+use serde_json::Value;
 
 /// Runs to the end from wherever the session is.
 fn run(agent: &Agent, session: &mut Session) {
@@ -119,7 +46,7 @@ fn steps(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("floor", calls), |b| {
             b.iter(|| black_box(floor(TURNS, calls)));
         });
-        let agent = agent(TURNS, calls);
+        let agent = agent(TURNS, calls, None);
         group.bench_function(BenchmarkId::new("haversack", calls), |b| {
             b.iter(|| {
                 let mut session = Session::new();
@@ -138,8 +65,8 @@ fn long_conversations(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(TURNS as u64));
     for turns in [0, 2_000] {
         let mut session = Session::new();
-        run(&agent(turns, 1), &mut session);
-        let agent = agent(turns + 1 + TURNS, 1);
+        run(&agent(turns, 1, None), &mut session);
+        let agent = agent(turns + 1 + TURNS, 1, None);
         group.bench_function(BenchmarkId::new("turns", turns), |b| {
             b.iter_batched_ref(
                 || session.clone(),

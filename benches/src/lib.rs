@@ -1,3 +1,4 @@
 //! Shared parts of the benches.
 
 pub mod contest;
+pub mod scripted_agent;
