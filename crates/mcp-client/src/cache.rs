@@ -38,6 +38,12 @@ impl ListCache {
         found.list.downcast_ref::<T>().cloned()
     }
 
+    /// Forgets a list, whatever time it has left.
+    #[cfg(feature = "http")]
+    pub(crate) fn forget(&self, method: &'static str) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(method);
+    }
+
     /// Keeps a list that was asked for when its version was `version`.
     pub(crate) fn put<T: Send + Sync + 'static>(
         &self,

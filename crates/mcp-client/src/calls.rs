@@ -8,6 +8,8 @@ use crate::client::{Client, object};
 use crate::connection::now;
 use crate::error::Error;
 use crate::progress::ProgressQueue;
+#[cfg(feature = "http")]
+use crate::protocol::code;
 use crate::protocol::{
     Answer, AnswerError, Completion, Era, InputRequired, LogLevel, MAX_ROUNDS, Object, PromptResult,
     RequestParams, ResourceResult, Timing, ToolResult, ToolResultSeed, input_required, next_round,
@@ -28,7 +30,7 @@ impl Client {
         let options = self.options();
         let timing = Timing::with_progress(options.call_timeout, options.call_limit);
         let params = ToolCallParams { name, arguments: &arguments, meta: None };
-        self.in_rounds("tools/call", &params, timing, None, |answer| answer.read(|| ToolResultSeed)).await
+        self.called(&params, timing, None).await
     }
 
     /// Calls a tool, with settings of its own.
@@ -46,7 +48,29 @@ impl Client {
             ToolCallParams { name: &call.name, arguments: &call.arguments, meta: call.meta.as_ref() };
         let progress = call.progress.as_ref();
         let _ends = EndsProgress(progress);
-        self.in_rounds("tools/call", &params, timing, progress, |answer| answer.read(|| ToolResultSeed)).await
+        self.called(&params, timing, progress).await
+    }
+
+    /// Makes a call. Where a server misses a parameter in the headers, the list of tools that said which go there is
+    /// out of date: it is asked for again, once, and then the call is made again.
+    async fn called(
+        &self,
+        params: &ToolCallParams<'_>,
+        timing: Timing,
+        progress: Option<&Arc<ProgressQueue>>,
+    ) -> Result<ToolResult, Error> {
+        let read = |answer: &Answer| answer.read(|| ToolResultSeed);
+        let result = self.in_rounds("tools/call", params, timing, progress, read).await;
+        #[cfg(feature = "http")]
+        if self.http().is_some()
+            && matches!(&result, Err(Error::Rpc { error, .. }) if error.code == Some(code::HEADER_MISMATCH))
+        {
+            self.cache().forget("tools/list");
+            if self.list_tools().await.is_ok() {
+                return self.in_rounds("tools/call", params, timing, progress, read).await;
+            }
+        }
+        result
     }
 
     /// Reads a resource.

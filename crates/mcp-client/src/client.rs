@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
 use crate::cache::ListCache;
-use crate::connection::{Connection, Waiter, now};
+use crate::connection::{AskSink, Connection, Opening, Waiter, now};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::events::Events;
@@ -39,6 +39,9 @@ struct Handle {
     label: String,
     info: ServerInfo,
     cache: ListCache,
+    /// The HTTP beneath it, if it is HTTP.
+    #[cfg(feature = "http")]
+    http: Option<Arc<crate::http::HttpLink>>,
 }
 
 impl Drop for Handle {
@@ -135,41 +138,92 @@ impl Client {
         label: String,
     ) -> Result<Self, (Error, bool)> {
         let machine = ClientMachine::new(options.machine_config());
-        let desk = AskDesk::new(options.handlers.clone());
-        let asks = Box::new(move |connection: &Arc<Connection>, ask| desk.take(connection, ask));
+        let asks = Self::asks(&options);
         let (connection, driver, opening) = Driver::new(machine, transport, options.max_line_bytes, asks);
-        let mut unopened = Unopened(Some(&connection));
         tokio::spawn(driver.run());
         if let Some(keeper) = keeper {
             let connection = Arc::clone(&connection);
             tokio::spawn(keeper.run(move || connection.process_ended()));
         }
+        let info = Self::opened(&connection, opening, &label).await?;
+        let handle = Handle {
+            connection,
+            options,
+            label,
+            info,
+            cache: ListCache::default(),
+            #[cfg(feature = "http")]
+            http: None,
+        };
+        Ok(Self { handle: Arc::new(handle) })
+    }
+
+    /// Connects to a server over Streamable HTTP.
+    ///
+    /// It must be called inside a tokio runtime with time enabled. One task looks after the connection.
+    ///
+    /// # Errors
+    /// [`Error::Address`] if the address or a header is not allowed, [`Error::AuthorizationRequired`] if the server wants
+    /// a token, [`Error::Opening`] if the connection does not open otherwise.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection.
+    #[cfg(feature = "http")]
+    pub async fn connect_http(http: crate::http::HttpOptions, options: ClientOptions) -> Result<Self, Error> {
+        use crate::http::{HttpDriver, HttpMachine};
+
+        let label = options.label.clone().unwrap_or_else(|| haversack_http::without_secrets(&http.url));
+        let config = http.config(options.max_line_bytes);
+        let config = config.map_err(|reason| Error::Address { server: label.clone(), reason })?;
+        let machine = ClientMachine::new(options.machine_config());
+        let asks = Self::asks(&options);
+        let (link, driver, opening) =
+            HttpDriver::new(machine, HttpMachine::new(config), &http, options.close_grace, asks);
+        tokio::spawn(driver.run());
+        let connection = Arc::clone(&link.connection);
+        let info = Self::opened(&connection, opening, &label).await.map_err(|(error, _)| error)?;
+        let cache = ListCache::default();
+        let handle = Handle { connection, options, label, info, cache, http: Some(link) };
+        Ok(Self { handle: Arc::new(handle) })
+    }
+
+    fn asks(options: &ClientOptions) -> AskSink {
+        let desk = AskDesk::new(options.handlers.clone());
+        Box::new(move |connection: &Arc<Connection>, ask| desk.take(connection, ask))
+    }
+
+    /// Opens a connection that is being driven.
+    async fn opened(
+        connection: &Arc<Connection>,
+        opening: Opening,
+        label: &str,
+    ) -> Result<ServerInfo, (Error, bool)> {
+        let mut unopened = Unopened(Some(connection));
         connection.start();
         let opened = opening.await;
         unopened.0 = None;
         drop(unopened);
-        match opened {
-            Ok(Ok(info)) => Ok(Self {
-                handle: Arc::new(Handle {
-                    connection,
-                    options,
-                    label,
-                    info: *info,
-                    cache: ListCache::default(),
-                }),
-            }),
-            failed => {
-                connection.abandon();
-                connection.ended().await;
-                let (error, start_again) = match failed {
-                    Ok(Err(failed)) => failed,
-                    // The runtime is going down.
-                    _ => (OpeningError::Closed { step: OpeningStep::Initialize }, false),
-                };
-                let ending = connection.ending();
-                Err((Error::Opening { server: label, error, ending }, start_again))
-            }
-        }
+        let failed = match opened {
+            Ok(Ok(info)) => return Ok(*info),
+            failed => failed,
+        };
+        connection.abandon();
+        connection.ended().await;
+        let (error, start_again) = match failed {
+            Ok(Err(failed)) => failed,
+            // The runtime is going down.
+            _ => (OpeningError::Closed { step: OpeningStep::Initialize }, false),
+        };
+        let server = label.to_owned();
+        Err((
+            match error {
+                OpeningError::Failed { failure: failure @ Failure::Unauthorized { .. }, step } => {
+                    Error::of_failure(label, step.as_str(), failure)
+                }
+                error => Error::Opening { server, error, ending: connection.ending() },
+            },
+            start_again,
+        ))
     }
 
     /// What the server said of itself.
@@ -300,6 +354,11 @@ impl Client {
 
     pub(crate) fn options(&self) -> &ClientOptions {
         &self.handle.options
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn http(&self) -> Option<&crate::http::HttpLink> {
+        self.handle.http.as_deref()
     }
 
     pub(crate) fn cache(&self) -> &ListCache {

@@ -24,7 +24,37 @@ impl Client {
     /// # Cancel safety
     /// Dropping the future cancels the request.
     pub async fn list_tools(&self) -> Result<Listing<ToolInfo>, Error> {
-        self.list("tools/list", ListKind::Tools, &["tools", "nextCursor"]).await
+        let listing = self.list("tools/list", ListKind::Tools, &["tools", "nextCursor"]).await?;
+        #[cfg(feature = "http")]
+        let listing = self.without_bad_marks(listing);
+        Ok(listing)
+    }
+
+    /// Over HTTP, modern servers get some parameters in headers as well. A tool that wants that in a way which the
+    /// revision forbids is left out.
+    #[cfg(feature = "http")]
+    fn without_bad_marks(&self, mut listing: Listing<ToolInfo>) -> Listing<ToolInfo> {
+        use crate::http::{Marks, ToolMarks};
+
+        let Some(link) = self.http().filter(|_| self.info().era == Era::Modern) else { return listing };
+        let (mut marks, mut problems) = (ToolMarks::new(), Vec::new());
+        listing.items.retain(|tool| match Marks::of_schema(&tool.input_schema) {
+            Ok(found) => {
+                if !found.is_empty() {
+                    marks.insert(tool.name.clone(), found);
+                }
+                true
+            }
+            Err(reason) => {
+                let message =
+                    format!("the tool {} was left out: {reason}", crate::visible::short(&tool.name, 80));
+                problems.push(Problem::new(ProblemCode::BadHeaderMark, message));
+                false
+            }
+        });
+        listing.problems.extend(problems);
+        link.machine().set_marks(marks);
+        listing
     }
 
     /// Lists the resources, all pages of them; as [`list_tools`](Self::list_tools).

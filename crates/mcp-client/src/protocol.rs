@@ -48,6 +48,8 @@ pub use schema::{
 pub use server::{ServerMachine, ServerOutput};
 
 pub(crate) use answer::PageSeed;
+#[cfg(feature = "http")]
+pub(crate) use challenge::is_token_byte;
 pub(crate) use in_words::in_words;
 pub(crate) use json::Object;
 pub(crate) use paging::Paging;

@@ -1,10 +1,12 @@
 //! Bearer tokens: where they come from, and what happens when a server refuses one.
 
 use async_trait::async_trait;
-/// A token that a server takes as proof of who asks.
-pub use haversack_http::Secret as BearerToken;
+use haversack_http::Secret;
 
 use crate::protocol::Challenge;
+
+/// A token that a server takes as proof of who asks.
+pub type BearerToken = Secret;
 
 /// A server has refused a request: 401, or 403 with a challenge.
 #[derive(Clone, Debug)]
@@ -17,7 +19,7 @@ pub struct TokenRefusal {
     /// What the server wants, if it says so.
     pub challenge: Option<Challenge>,
     /// The token that was refused, if there was one.
-    pub token: Option<BearerToken>,
+    pub token: Option<Secret>,
     /// How often this same request has been refused, this time included: 1 to 3.
     pub attempt: u32,
 }
@@ -58,12 +60,26 @@ pub trait TokenSource: Send + Sync + 'static {
     /// # Errors
     ///
     /// Why there is none; then requests go out without one, and the reason is in the error if the server refuses them.
-    async fn token(&self, server_url: &str) -> Result<Option<BearerToken>, TokenError>;
+    async fn token(&self, server_url: &str) -> Result<Option<Secret>, TokenError>;
 
     /// A better token, after the server has refused a request.
     ///
     /// # Errors
     ///
     /// Why there is none; the reason becomes part of the request's error.
-    async fn renew(&self, refusal: TokenRefusal) -> Result<Option<BearerToken>, TokenError>;
+    async fn renew(&self, refusal: TokenRefusal) -> Result<Option<Secret>, TokenError>;
+}
+
+/// A token that the host has, and no way to another one.
+pub(crate) struct FixedToken(pub(crate) Secret);
+
+#[async_trait]
+impl TokenSource for FixedToken {
+    async fn token(&self, _: &str) -> Result<Option<Secret>, TokenError> {
+        Ok(Some(self.0.clone()))
+    }
+
+    async fn renew(&self, _: TokenRefusal) -> Result<Option<Secret>, TokenError> {
+        Ok(None)
+    }
 }

@@ -210,21 +210,18 @@ impl<T> ClientMachine<T> {
 
     /// The revision that is spoken, once the connection is open.
     #[cfg(feature = "http")]
-    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
     pub(crate) fn revision(&self) -> Option<Revision> {
         self.is_ready().then_some(self.revision)
     }
 
     /// The transport saw that `server/discover` was refused the way only modern servers refuse a method.
     #[cfg(feature = "http")]
-    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
     pub(crate) fn note_modern_refusal(&mut self) {
         self.opening.note_modern_refusal();
     }
 
     /// Reports something odd that the transport saw.
     #[cfg(feature = "http")]
-    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
     pub(crate) fn report(&mut self, message: String) {
         self.problem(ProblemCode::Transport, message);
     }

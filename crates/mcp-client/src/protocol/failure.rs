@@ -47,7 +47,6 @@ pub enum Failure {
 
 impl Failure {
     #[cfg(feature = "http")]
-    #[expect(dead_code, reason = "the HTTP transport that uses it comes next")]
     pub(crate) fn unusable(reason: impl Into<String>) -> Self {
         Self::Unusable { reason: reason.into() }
     }
