@@ -14,5 +14,7 @@ mod ending;
 mod expansion;
 mod managing;
 mod faulty;
+#[cfg(feature = "http")]
+mod faulty_http;
 mod quoting;
 mod served;

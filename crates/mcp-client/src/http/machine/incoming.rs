@@ -33,7 +33,8 @@ impl HttpMachine {
     ) -> bool {
         let Some(exchange) = self.exchanges.get(&id) else { return false };
         let purpose = exchange.purpose.clone();
-        let had_session = exchange.session == self.session_number && self.session.is_some();
+        // It was sent with a session: with this one, or with one that has been given up since.
+        let had_session = self.session.is_some() || exchange.session != self.session_number;
         match status.as_u16() {
             401 => self.refused(now, client, id, status, headers),
             403 if headers.contains_key(header::WWW_AUTHENTICATE) => {
@@ -41,13 +42,12 @@ impl HttpMachine {
             }
             300..=399 => {
                 let to = headers.get(header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("nowhere");
-                let to = short(&without_secrets(to), QUOTED_CHARS).to_string();
+                let to = short(&without_secrets(to), QUOTED_CHARS);
                 self.fail(now, client, id, Failure::Redirected { status: status.as_u16(), to });
             }
             404 if had_session && !matches!(purpose, Purpose::Listen | Purpose::Delete) => {
                 self.session_lost(now, client, id);
             }
-            404 if self.session.is_some() && exchange.session != self.session_number => self.send(id),
             200..=299 => return self.accepted(now, client, id, status, headers),
             _ if purpose.wants_answer() => {
                 self.read_whole(id, status);
@@ -277,7 +277,7 @@ impl HttpMachine {
                     return;
                 }
                 let said = String::from_utf8_lossy(&body);
-                let said = short(said.trim(), QUOTED_CHARS).to_string();
+                let said = short(said.trim(), QUOTED_CHARS);
                 self.fail(now, client, id, Failure::Status { status, said });
             }
             _ if body.iter().all(u8::is_ascii_whitespace) => {
@@ -328,7 +328,9 @@ impl HttpMachine {
             }
             if let Purpose::Renewal { id: wanted } = &exchange.purpose {
                 let (wanted, data) = (wanted.clone(), event.data.to_vec());
-                if serde_json::from_slice::<Value>(&data).is_ok_and(|message| message["id"] == wanted) {
+                if serde_json::from_slice::<Value>(&data)
+                    .is_ok_and(|message| message.get("id").is_some_and(|id| *id == wanted))
+                {
                     self.renewed(now, client, id, &wanted, 200, &data);
                     return false;
                 }

@@ -28,7 +28,11 @@ impl HttpMachine {
             return self.fail(now, client, id, failure);
         }
         exchange.stage = Stage::Waiting;
-        if self.hold == Some(Hold::Renewal) {
+        if exchange.session != self.session_number {
+            // Somebody else has seen it before.
+            if self.hold.is_none() {
+                self.send(id);
+            }
             return;
         }
         let Some(body) =
@@ -46,7 +50,7 @@ impl HttpMachine {
             self.remove(id);
         }
         let id = format!("renewal-{}", self.session_number);
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": body["params"]});
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": body.get("params")});
         self.hold = Some(Hold::Renewal);
         let mut renewal = Exchange::new(Purpose::Renewal { id }, body.to_string(), HeaderMap::new());
         renewal.deadline = now.checked_add(self.config.note_timeout);
@@ -66,7 +70,7 @@ impl HttpMachine {
         let answer: Value = serde_json::from_slice(body).unwrap_or_default();
         let version =
             answer.pointer("/result/protocolVersion").and_then(Value::as_str).and_then(Revision::parse);
-        if answer["id"] != wanted || version.is_none() || version != self.revision {
+        if answer.get("id").is_none_or(|id| *id != wanted) || version.is_none() || version != self.revision {
             let failure = Failure::Status {
                 status,
                 said: "it opened no new session like the one it forgot".to_owned(),
