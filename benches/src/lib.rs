@@ -2,3 +2,4 @@
 
 pub mod contest;
 pub mod scripted_agent;
+pub mod skill_floors;

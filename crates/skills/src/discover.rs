@@ -25,13 +25,14 @@ mod expand;
 mod walk;
 
 pub(crate) use expand::{Expansion, Place, expand};
+pub(crate) use ignored::Above;
 use walk::Walk;
 
 /// What one root gave.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) origin: Arc<Origin>,
-    pub(crate) skills: Vec<Skill>,
+    pub(crate) skills: Vec<Arc<Skill>>,
     pub(crate) notes: Notes,
     pub(crate) trace: Trace,
 }
@@ -137,10 +138,17 @@ impl<'a> Known<'a> {
 
 /// Searches one root. `index` is its rank among the roots; `known` gives a skill of an earlier scan whose file is
 /// unchanged.
-pub(crate) fn search(root: &Place, index: u32, limits: &Limits, known: &Known<'_>) -> Found {
+/// `above` keeps the ignore rules that the roots of one scan share.
+pub(crate) fn search(
+    root: &Place,
+    index: u32,
+    limits: &Limits,
+    known: &Known<'_>,
+    above: &mut Above,
+) -> Found {
     let origin = Arc::new(Origin::new(root.root.source, root.root.label.clone(), root.root.path.clone()));
     let walk = Walk::new(root, index, limits, known, now());
-    walk.run(origin)
+    walk.run(origin, above)
 }
 
 /// Now, in nanoseconds since the epoch: this module talks to the file system, whose stamps are times of the day.

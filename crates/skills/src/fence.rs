@@ -15,6 +15,8 @@ pub(crate) enum Split {
     Fenced { line: u32, front: Range<usize>, body: Range<usize> },
 }
 
+/// What a fence begins with; only blanks may follow.
+const FENCE: &[u8] = b"---";
 pub(crate) const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Divides `text` at its fences: lines of `---` and maybe blanks behind it. Blank lines may come first.
@@ -37,14 +39,26 @@ pub(crate) fn split(text: &str) -> Split {
         return Split::Missing { line: number, body: start..bytes.len() };
     }
     let front = opening.next;
-    at = front;
-    while let Some(line) = Line::at(bytes, at) {
-        if line.is_fence() {
-            return Split::Fenced { line: number + 1, front: front..at, body: line.next..bytes.len() };
+    match closing(bytes, front) {
+        Some(fence) => {
+            Split::Fenced { line: number + 1, front: front..fence.start, body: fence.end..bytes.len() }
         }
-        at = line.next;
+        None => Split::Unclosed { line: number, body: front..bytes.len() },
     }
-    Split::Unclosed { line: number, body: front..bytes.len() }
+}
+
+/// The first line at or behind `start`, where a line begins, that is a fence; its break belongs to it.
+///
+/// Dashes are rarer than lines, so they are what is looked for. A run of them that begins a line is met at its first
+/// one, since none of the matches before it goes over a line's end.
+pub(crate) fn closing(bytes: &[u8], start: usize) -> Option<Range<usize>> {
+    let from = bytes.get(start..)?;
+    let begins_line =
+        |at: &usize| at.checked_sub(1).is_none_or(|before| matches!(from.get(before), Some(b'\n' | b'\r')));
+    memchr::memmem::find_iter(from, FENCE).filter(begins_line).find_map(|at| {
+        let line = Line::at(bytes, start + at)?;
+        line.is_fence().then_some(start + at..line.next)
+    })
 }
 
 /// One line, which LF, CR LF, a lone CR or the end of the file ends.
@@ -67,8 +81,6 @@ impl<'a> Line<'a> {
     }
 
     fn is_fence(&self) -> bool {
-        self.text
-            .strip_prefix(b"---")
-            .is_some_and(|rest| rest.iter().all(|byte| matches!(byte, b' ' | b'\t')))
+        self.text.strip_prefix(FENCE).is_some_and(|rest| rest.iter().all(|byte| matches!(byte, b' ' | b'\t')))
     }
 }

@@ -107,6 +107,7 @@ mod packages;
 mod discover;
 mod digest;
 mod registry;
+mod inspection;
 pub mod consent;
 #[cfg(feature = "watch")]
 pub mod watch;
@@ -118,6 +119,7 @@ mod load;
 
 pub use catalogue::{Catalogue, CatalogueOptions, Shown, Style};
 pub use document::Document;
+pub use inspection::{Inspection, lint_folder};
 pub use limits::Limits;
 pub use load::{FileList, Found, LoadError, Reader, Reply};
 pub use packages::FIELD as PACKAGE_FIELD;

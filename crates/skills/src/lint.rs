@@ -70,7 +70,8 @@ fn check_name(fields: &Fields<'_>, folder: Option<&str>, found: &mut Vec<Diagnos
     for code in name::faults(name) {
         found.push(report(code, Severity::Warning, at, name_message(code, name)));
     }
-    if let Some(folder) = folder.filter(|folder| *folder != name && !name.is_empty()) {
+    let differs = |folder: &&str| name::normal(folder) != name::normal(name) && !name.is_empty();
+    if let Some(folder) = folder.filter(differs) {
         let message = format!("`name` is \"{name}\" and the folder \"{folder}\"; the two should be the same");
         found.push(report(Code::NameNotFolder, Severity::Warning, at, message));
     }

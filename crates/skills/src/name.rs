@@ -4,6 +4,10 @@
 //! join, the same as the name of the folder. Letters may be of any script; [`is_portable`] is the narrower rule that
 //! every host accepts.
 
+use std::borrow::Cow;
+
+use unicode_normalization::{UnicodeNormalization as _, is_nfkc};
+
 use crate::diagnostic::Code;
 
 /// Longest name, in characters (Agent Skills specification).
@@ -27,10 +31,14 @@ pub fn is_portable(name: &str) -> bool {
 
 /// What the open specification finds wrong with `name` itself, in its order; empty for a right name.
 ///
-/// Blanks around the name are not looked at. The codes are [`Code::NameEmpty`], [`Code::NameTooLong`],
+/// Blanks around the name are not looked at, and the name is judged in its [normal form](normal). The codes are [`Code::NameEmpty`], [`Code::NameTooLong`],
 /// [`Code::NameNotLowercase`], [`Code::NameEdgeHyphen`], [`Code::NameDoubleHyphen`] and [`Code::NameCharacters`].
 pub fn faults(name: &str) -> Vec<Code> {
     let name = name.trim();
+    if is_portable(name) {
+        return Vec::new();
+    }
+    let name = &*normal(name);
     if name.is_empty() {
         return vec![Code::NameEmpty];
     }
@@ -51,6 +59,19 @@ pub fn faults(name: &str) -> Vec<Code> {
         found.push(Code::NameCharacters);
     }
     found
+}
+
+/// The form in which names and folders are compared, Unicode's NFKC (UAX 15): a folder that a file system keeps as
+/// letters with separate accents, or a name in full-width letters, is the same as what it looks like.
+///
+/// ```
+/// use haversack_skills::name::normal;
+///
+/// assert_eq!(normal("cafe\u{301}"), "caf\u{e9}");
+/// assert_eq!(normal("pdf"), "pdf");
+/// ```
+pub fn normal(name: &str) -> Cow<'_, str> {
+    if is_nfkc(name) { Cow::Borrowed(name) } else { Cow::Owned(name.nfkc().collect()) }
 }
 
 /// A portable name made from any text: lower-cased, every other run of characters one hyphen, cut to 64.

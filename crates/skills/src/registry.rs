@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::digest::Digests;
-use crate::discover::{self, Expansion, Found, Known};
+use crate::discover::{self, Above, Expansion, Found, Known};
 use crate::limits::Limits;
 use crate::problem::{BoundHit, Skipped};
 use crate::roots::Roots;
@@ -116,8 +116,10 @@ impl Registry {
     #[must_use]
     pub fn scan(roots: &Roots, limits: &Limits) -> Self {
         let expansion = discover::expand(roots, limits, &Expansion::default());
-        let search = |(index, place)| discover::search(place, rank(index), limits, &Known::default());
-        let mut searched: Vec<_> = expansion.places.iter().enumerate().map(search).collect();
+        let mut above = Above::default();
+        let mut search =
+            |(index, place)| discover::search(place, rank(index), limits, &Known::default(), &mut above);
+        let mut searched: Vec<_> = expansion.places.iter().enumerate().map(&mut search).collect();
         let merged = Merged::new(searched.iter_mut().flat_map(|found| std::mem::take(&mut found.skills)));
         Self {
             roots: roots.clone(),
@@ -143,7 +145,8 @@ impl Registry {
         let began = self.searched.iter().map(|found| found.trace.began).min().unwrap_or(0);
         let old = std::mem::take(&mut self.merged);
         let known = Known::new(old.all.iter().map(AsRef::as_ref), began);
-        let search = |(index, place)| discover::search(place, rank(index), &self.limits, &known);
+        let mut above = Above::default();
+        let search = |(index, place)| discover::search(place, rank(index), &self.limits, &known, &mut above);
         self.searched = expansion.places.iter().enumerate().map(search).collect();
         self.expansion = expansion;
         self.merged =
@@ -239,9 +242,9 @@ fn rank(index: usize) -> u32 {
 }
 
 impl Merged {
-    fn new(skills: impl Iterator<Item = Skill>) -> Self {
+    fn new(skills: impl Iterator<Item = Arc<Skill>>) -> Self {
         let mut merged = Self::default();
-        let skills: Vec<_> = skills.map(Arc::new).collect();
+        let skills: Vec<_> = skills.collect();
         // One root has each folder once by itself.
         let one_root = skills
             .iter()

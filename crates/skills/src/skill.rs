@@ -221,16 +221,16 @@ impl Skill {
         fields: &Fields<'_>,
         mut problems: Vec<Diagnostic>,
     ) -> Self {
-        let folder_name = folder_name(&folder);
         let given = fields.text("name").map(str::trim).filter(|name| !name.is_empty());
         let (name, named) = match given {
             Some(name) if is_usable(name) => (name.to_owned(), true),
             Some(name) => {
                 problems.push(finding(fields, "name", Code::NameCharacters, unusable_name(name)));
-                (folder_name, false)
+                (folder_name(&folder), false)
             }
             // The folder names the skill, as most hosts do.
             None => {
+                let folder_name = folder_name(&folder);
                 let usable = is_usable(&folder_name);
                 if !usable {
                     let message = format!(
@@ -246,8 +246,9 @@ impl Skill {
             let message = "the skill has no description, so nobody can tell when to use it; add one";
             problems.push(finding(fields, "description", Code::DescriptionMissing, message.to_owned()));
         }
-        let end = description.char_indices().nth(DESCRIPTION_CHARS).map_or(description.len(), |(at, _)| at);
-        let kept = description.get(..end).unwrap_or_default().to_owned();
+        let is_short = description.len() <= DESCRIPTION_CHARS;
+        let cut = if is_short { None } else { description.char_indices().nth(DESCRIPTION_CHARS) };
+        let kept = cut.and_then(|(at, _)| description.get(..at)).unwrap_or(description).to_owned();
         let valid = named && !kept.is_empty();
         let attach = read_attach(fields, &mut problems);
         let requires = fields.get("requires").map(read_requires).filter(|requires| !requires.is_empty());

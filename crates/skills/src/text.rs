@@ -53,18 +53,18 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The text with every closing tag of a name made harmless, so that it cannot end the wrapper it is put into.
+/// The text with every tag of a name made harmless, so that it can neither end the wrapper that it is put into nor begin
+/// another one that looks like ours. Tags whose names begin with this one count too: `skill_resource` with `skill`.
 pub(crate) fn keep_open(text: &str, tag: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("</") {
-        let (before, found) = rest.split_at(at);
+    while let Some((before, after)) = rest.split_once('<') {
         safe.push_str(before);
-        let after = found.strip_prefix("</").unwrap_or_default();
         let name = after.trim_start();
-        let closes = name.get(..tag.len()).is_some_and(|name| name.eq_ignore_ascii_case(tag));
-        safe.push_str(if closes { "&lt;/" } else { "</" });
-        rest = found.get(2..).unwrap_or_default();
+        let name = name.strip_prefix('/').unwrap_or(name).trim_start();
+        let is_tag = name.get(..tag.len()).is_some_and(|name| name.eq_ignore_ascii_case(tag));
+        safe.push_str(if is_tag { "&lt;" } else { "<" });
+        rest = after;
     }
     safe.push_str(rest);
     safe
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_closing_tag_of_that_name_is_touched() {
+    fn only_tags_of_that_name_are_touched() {
         for (text, want) in [
             ("a </b> c", "a </b> c"),
             ("a </skill> c", "a &lt;/skill> c"),
@@ -107,6 +107,10 @@ mod tests {
             ("</ skill>", "&lt;/ skill>"),
             ("<</skill", "<&lt;/skill"),
             ("</</skill>", "</&lt;/skill>"),
+            ("<skill name=\"x\">", "&lt;skill name=\"x\">"),
+            ("< Skill_Resource>", "&lt; Skill_Resource>"),
+            ("< / skill>", "&lt; / skill>"),
+            ("<b><skil> a < b skill", "<b><skil> a < b skill"),
         ] {
             assert_eq!(keep_open(text, "skill"), want, "{text}");
         }

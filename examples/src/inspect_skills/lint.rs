@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use haversack_skills::Inspection;
 use haversack_skills::diagnostic::{Diagnostic, Severity};
 use haversack_skills::document::ParseOptions;
-use haversack_skills::lint::{Linted, lint};
+use haversack_skills::lint::Linted;
 use haversack_skills::write::{Fixed, fix};
-use haversack_skills::{Registry, Skill};
 use serde_json::{Map, Value, json};
 
 use crate::inspect_skills::parse::diagnostic;
@@ -33,24 +33,15 @@ pub struct LintArguments {
 /// When the call is at fault or standard output cannot be written. Findings are no fault.
 pub fn run(arguments: &LintArguments) -> Result<(), Box<dyn Error>> {
     let registry = arguments.place.scan()?;
-    let files = files(&registry);
     let options = ParseOptions::new();
+    let mut inspection = registry.lint(&options);
     let mut fixed = BTreeMap::new();
     if arguments.fix {
-        fixed.extend(files.iter().map(|file| (file.clone(), mend(file, &options))));
+        let files = inspection.files.iter().map(|linted| &linted.file);
+        fixed.extend(files.map(|file| (file.clone(), mend(file, &options))));
+        inspection = arguments.place.scan()?.lint(&options);
     }
-    let linted = lint(files, &options);
-    arguments.place.answer(&describe(&registry, &linted, &fixed), &text(&linted, &fixed)?)
-}
-
-/// The `SKILL.md` of each skill that was found, used or not, in byte order.
-fn files(registry: &Registry) -> Vec<PathBuf> {
-    let shadowed = registry.shadowed().iter().map(|shadowed| &shadowed.skill);
-    let skills = registry.skills().iter().chain(registry.invalid()).chain(shadowed);
-    let mut files: Vec<_> = skills.map(|skill: &std::sync::Arc<Skill>| skill.file()).collect();
-    files.sort_unstable();
-    files.dedup();
-    files
+    arguments.place.answer(&describe(&inspection, &fixed), &text(&inspection.files, &fixed)?)
 }
 
 fn mend(file: &Path, options: &ParseOptions) -> String {
@@ -62,7 +53,8 @@ fn mend(file: &Path, options: &ParseOptions) -> String {
     }
 }
 
-fn describe(registry: &Registry, linted: &[Linted], fixed: &BTreeMap<PathBuf, String>) -> Value {
+fn describe(inspection: &Inspection, fixed: &BTreeMap<PathBuf, String>) -> Value {
+    let linted = &inspection.files;
     let mut counts = Map::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Hint] {
         let of = |linted: &Linted| findings(linted).iter().filter(|found| found.severity == severity).count();
@@ -76,7 +68,7 @@ fn describe(registry: &Registry, linted: &[Linted], fixed: &BTreeMap<PathBuf, St
             "fix": fixed.get(&linted.file),
         })
     });
-    let skipped = registry.skipped().map(|skipped| {
+    let skipped = inspection.skipped.iter().map(|skipped| {
         json!({ "path": skipped.path, "reason": skipped.reason.as_str(), "message": skipped.reason.to_string() })
     });
     json!({ "files": files.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>(), "counts": counts })

@@ -4,23 +4,20 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use crate::discover::ignored::Ignored;
+use crate::discover::ignored::{self, Above, IGNORE_FILE, Ignored};
 use crate::discover::read::{self, Probe};
 use crate::discover::{
     Bound, BoundHit, Facts, Found, Known, Limits, Notes, Place, Seen, SkipReason, Skipped, Trace,
 };
 use crate::folder::{Entry, Folder, Identity, Kind, Stamp};
-use crate::jail;
 use crate::roots::LinkPolicy;
-use crate::skill::{self, FILE_NAME, Origin, Skill};
+use crate::skill::{FILE_NAME, Origin, Skill};
+
+mod probes;
 
 /// Folders that hold no skills, whatever is in them.
 const FOREIGN: [&str; 5] = [".git", ".hg", ".svn", "node_modules", "target"];
-/// Places that a thread takes at a time.
-const BATCH: usize = 64;
 
 /// A folder to be listed.
 struct Pending {
@@ -46,7 +43,7 @@ pub(crate) struct Walk<'a> {
     folders: usize,
     entries: usize,
     visited: HashSet<Identity>,
-    skills: Vec<(PathBuf, Skill)>,
+    skills: Vec<(PathBuf, Arc<Skill>)>,
 }
 
 impl<'a> Walk<'a> {
@@ -71,10 +68,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(crate) fn run(mut self, origin: Arc<Origin>) -> Found {
+    pub(crate) fn run(mut self, origin: Arc<Origin>, above: &mut Above) -> Found {
         match self.open() {
             Ok(Some((root, facts))) if self.place.root.is_skill => self.one_skill(&root, facts),
-            Ok(Some((root, facts))) => self.levels(&root, facts),
+            Ok(Some((root, facts))) => self.levels(&root, facts, above),
             Ok(None) => {}
             Err(error) => self.skip(Path::new(""), SkipReason::Unreadable(error.to_string())),
         }
@@ -113,8 +110,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn levels(&mut self, root: &Folder, facts: Facts) {
-        let ignored = self.rules_above();
+    fn levels(&mut self, root: &Folder, facts: Facts, above: &mut Above) {
+        let ignored = self.rules_above(above);
         let identity = facts.stamp.identity;
         self.visited.insert(identity);
         let mut level = vec![Pending { relative: PathBuf::new(), identity, through_link: false, ignored }];
@@ -135,31 +132,11 @@ impl<'a> Walk<'a> {
 
     /// The `.gitignore` rules of the folders around the root, unless they ignore the root itself: then somebody keeps
     /// it out of the repository on purpose, and it was named as a root on purpose too.
-    fn rules_above(&mut self) -> Option<Arc<Ignored>> {
+    fn rules_above(&mut self, above: &mut Above) -> Option<Arc<Ignored>> {
         let repository = self.place.repository.as_deref()?;
         let root = &self.place.root.path;
-        let mut above: Vec<_> =
-            root.ancestors().skip(1).take_while(|folder| folder.starts_with(repository)).collect();
-        above.reverse();
-        let mut rules = None;
-        for folder in above {
-            let file = folder.join(IGNORE_FILE);
-            let opened = Folder::open(folder).and_then(|folder| folder.file(Path::new(IGNORE_FILE), true));
-            let stamp = opened.as_ref().ok().map(|(_, facts)| facts.stamp);
-            self.trace.elsewhere.push(Seen::file(file, stamp));
-            if let Ok(text) = opened.and_then(|(file, facts)| self.text(file, facts)) {
-                rules = Ignored::read(&text, folder.to_path_buf(), rules);
-            }
-        }
+        let rules = above.of(repository, root, self.limits.file_bytes, &mut self.trace.elsewhere);
         rules.filter(|rules| !rules.covers_any_above(root))
-    }
-
-    fn text(&self, mut file: std::fs::File, facts: Facts) -> io::Result<String> {
-        if facts.kind != Kind::File || facts.stamp.bytes > self.limits.file_bytes {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let bytes = jail::read(&mut file, self.limits.file_bytes, facts.stamp.bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Lists one folder; false when a bound ends the walk.
@@ -215,7 +192,7 @@ impl<'a> Walk<'a> {
         let opened = folder.file(name, true);
         let stamp = opened.as_ref().ok().map(|(_, facts)| facts.stamp);
         self.saw(&pending.relative.join(name), stamp);
-        match opened.and_then(|(file, facts)| self.text(file, facts)) {
+        match opened.and_then(|(file, facts)| ignored::text(file, facts, self.limits.file_bytes)) {
             Ok(text) => Ignored::read(&text, self.place.root.path.join(&pending.relative), outer),
             Err(error) => {
                 self.skip(&pending.relative.join(name), SkipReason::Unreadable(error.to_string()));
@@ -233,7 +210,7 @@ impl<'a> Walk<'a> {
         ignored: Option<&Arc<Ignored>>,
         candidates: &mut Vec<Candidate>,
     ) {
-        let relative = parent.relative.join(&entry.name);
+        let relative = read::join(&parent.relative, Path::new(&entry.name));
         let is_link = entry.kind == Kind::Link;
         let name = entry.name.as_encoded_bytes();
         let refuse = if FOREIGN.iter().any(|foreign| name == foreign.as_bytes()) {
@@ -320,48 +297,6 @@ impl<'a> Walk<'a> {
         self.skip(&folder.join(&entry.name), reason);
     }
 
-    fn probe(&self, root: &Folder, candidate: &Candidate, buffer: &mut Vec<u8>) -> Probe {
-        let relative = &candidate.folder.relative;
-        let path = &self.place.root.path;
-        let folder = if relative.as_os_str().is_empty() { path.clone() } else { path.join(relative) };
-        let stamp = Stamp { identity: (0, 0), bytes: 0, modified: 0, changed: 0 };
-        let (identity, through_link) = (candidate.folder.identity, candidate.folder.through_link);
-        let found = skill::Found { root: self.index, through_link, folder: identity, stamp };
-        if let Some(skill) = self.known.unchanged(root, relative, &folder, found) {
-            return Probe::Skill(Box::new(skill), relative.join(FILE_NAME));
-        }
-        let links = self.place.root.links == LinkPolicy::Follow;
-        read::probe(root, read::Place { relative, folder, found, links }, self.limits.file_bytes, buffer)
-    }
-
-    /// Tries all candidates, on a few threads when there are many.
-    fn probe_all(&self, root: &Folder, candidates: &[Candidate]) -> Vec<Probe> {
-        let batches: Vec<_> = candidates.chunks(BATCH).collect();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut buffer = Vec::new();
-            let mut done = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(batch) = batches.get(number) else { return done };
-                let probes: Vec<_> =
-                    batch.iter().map(|candidate| self.probe(root, candidate, &mut buffer)).collect();
-                done.push((number, probes));
-            }
-        };
-        let mut done = thread::scope(|scope| {
-            let helpers = self.limits.threads.min(batches.len().div_ceil(2)).saturating_sub(1);
-            // A thread that cannot be had is not missed: the others take its work.
-            let helpers: Vec<_> =
-                (0..helpers).filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-            let mut done = work();
-            done.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()).flatten());
-            done
-        });
-        done.sort_unstable_by_key(|(number, _)| *number);
-        done.into_iter().flat_map(|(_, probes)| probes).collect()
-    }
-
     /// Takes the skills of a level; returns the folders of the next one.
     fn take_all(
         &mut self,
@@ -399,7 +334,7 @@ impl<'a> Walk<'a> {
             Probe::Skill(skill, file) => {
                 self.trace.below.push(Seen::file(file, Some(skill.found().stamp)));
                 if self.visited.insert(candidate.folder.identity) {
-                    self.skills.push((relative, *skill));
+                    self.skills.push((relative, skill));
                 } else {
                     self.skip(&relative, SkipReason::SeenBefore);
                 }
@@ -450,5 +385,3 @@ impl<'a> Walk<'a> {
         if relative.as_os_str().is_empty() { root.clone() } else { root.join(relative) }
     }
 }
-
-const IGNORE_FILE: &str = ".gitignore";

@@ -60,16 +60,23 @@ impl<'a> Reader<'a> {
 
     /// Copies what stands for itself.
     fn literal_run(&mut self, quote: u8, text: &mut String) {
+        let rest = self.bytes_from(self.pos);
+        // What comes first but the quote is looked for first: where that is far, the text ends with this run, and what
+        // was looked at is looked at once more at most.
+        let size = if quote == b'"' {
+            memchr::memchr3(b'\\', b'\n', b'\r', rest)
+        } else {
+            memchr::memchr3(quote, b'\n', b'\r', rest)
+        };
+        let run = rest.get(..size.unwrap_or(rest.len())).unwrap_or_default();
+        #[cfg(test)]
+        crate::yaml::cursor::steps::add(run.len() as u64);
+        let run = run.get(..memchr::memchr(quote, run).unwrap_or(run.len())).unwrap_or_default();
+        // Blanks at the end of a line belong to its break.
+        let at_end = rest.get(run.len()).is_none_or(|byte| is_line_end(*byte));
+        let blanks = if at_end { run.iter().rev().take_while(|byte| is_blank(**byte)).count() } else { 0 };
         let start = self.pos;
-        loop {
-            let byte = self.peek();
-            let ends =
-                byte == quote || is_blank(byte) || is_line_end(byte) || (byte == b'\\' && quote == b'"');
-            if ends {
-                break;
-            }
-            self.pos += 1;
-        }
+        self.pos += run.len() - blanks;
         text.push_str(self.slice(start, self.pos));
     }
 

@@ -6,8 +6,10 @@ use haversack_skills::diagnostic::Severity;
 use haversack_skills::document::{Document, ParseOptions};
 use haversack_skills::lint::{check, lint};
 use haversack_skills::write::{Fixed, WriteError, fix, new_skill, scaffold};
+use haversack_skills::{Limits, lint_folder};
 
 use crate::corpus::cases;
+use crate::tree::Tree;
 
 /// A front matter in the folder `demo`, and the words of what is found.
 const RULES: &[(&str, &[&str])] = &[
@@ -172,4 +174,46 @@ fn a_new_skill_is_right_and_never_overwrites() {
         );
     }
     assert!(!root.join("a").exists(), "a refusal leaves no folder");
+}
+
+#[test]
+fn a_folder_is_linted_whole_and_every_finding_is_there() {
+    let tree = Tree::new();
+    tree.skill("all/b", "b")
+        .write("all/a/SKILL.md", "---\nname: a\ndescription: x: y\npaths: 'src/[abc'\n---\n")
+        .write("all/c/SKILL.md", "no front matter")
+        .write("all/group/b/SKILL.md", "---\nname: b\ndescription: the second\n---\n")
+        .write("all/d/skill.md", "---\nname: d\ndescription: d\n---\n");
+    let inspection = lint_folder(&tree.at("all"), &Limits::default(), &ParseOptions::new());
+    let found: Vec<_> = inspection
+        .findings()
+        .map(|(file, found)| (file.strip_prefix(tree.at("all")).unwrap().to_path_buf(), found.code.as_str()))
+        .collect();
+    let expected = [
+        ("a/SKILL.md", "unquoted-colon"),
+        ("a/SKILL.md", "mended-quote"),
+        ("a/SKILL.md", "unknown-field"),
+        ("a/SKILL.md", "bad-pattern"),
+        ("c/SKILL.md", "front-matter-missing"),
+    ];
+    assert_eq!(found, expected.map(|(file, code)| (file.into(), code)));
+    let files: Vec<_> = inspection.files.iter().map(|linted| linted.file.clone()).collect();
+    assert_eq!(files, ["a", "b", "c", "group/b"].map(|name| tree.at("all").join(name).join("SKILL.md")));
+    assert_eq!(inspection.shadowed.len(), 1, "the second `b`");
+    assert_eq!(inspection.skipped.len(), 1, "`skill.md`");
+    assert!(inspection.bounds.is_empty());
+    // A folder that is one skill, and one that is not there.
+    let one = lint_folder(&tree.at("all/c"), &Limits::default(), &ParseOptions::new());
+    assert_eq!(one.files.len(), 1);
+    assert!(lint_folder(&tree.at("nowhere"), &Limits::default(), &ParseOptions::new()).files.is_empty());
+}
+
+#[test]
+fn names_are_compared_in_their_normal_form() {
+    for (name, folder) in [("cafe\u{301}", "caf\u{e9}"), ("caf\u{e9}", "cafe\u{301}"), ("\u{ff41}bc", "abc")]
+    {
+        let file = format!("---\nname: {name}\ndescription: d\n---\n");
+        let document = Document::parse(file.as_bytes(), &ParseOptions::new());
+        assert!(check(&document, Some(folder)).is_empty(), "{name} in {folder}");
+    }
 }
