@@ -5,10 +5,13 @@
 //! | mode | what it is | what runs it |
 //! | --- | --- | --- |
 //! | prompt | text that the model reads when it needs it | the `skill` tool of `haversack-tool-adapter` |
-//! | tool | a pipeline of tool calls with templates, the same every time | this crate, in the making |
+//! | tool | a pipeline of tool calls with templates, the same every time | [`pipeline`] |
 //! | agent | a sub-agent with a contract and its own budget | this crate, in the making |
 //!
-//! What is here now is the choice of the mode, so that a host can tell the three apart:
+//! [`metadata`] reads what a front matter says of the modes, [`validate`](mod@validate) tells what keeps a skill from running, and
+//! [`format`](mod@format) is the format itself, as a schema and as tables. [`secrets`] resolves secrets by name, [`redact`] keeps
+//! them out of everything that leaves, [`guard`] keeps paths in a folder and [`state_file`] keeps what has to outlive
+//! the program.
 //!
 //! ```
 //! use haversack_skill_runtime::SkillMode;
@@ -23,6 +26,9 @@
 //! The crate stands on `haversack-skills` and `haversack-agent-core` and speaks no protocol itself.
 
 pub mod redact;
+pub mod guard;
+pub mod state_file;
+pub mod secrets;
 pub mod template;
 pub mod metadata;
 pub mod format;

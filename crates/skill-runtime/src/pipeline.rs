@@ -53,6 +53,7 @@ mod compile;
 mod report;
 mod machine;
 mod runner;
+mod store;
 
 pub use compile::{CompileFault, Origin, ToolNode, compile};
 pub use definition::{
@@ -63,3 +64,4 @@ pub use machine::{Action, Call, CallNumber, MAX_ELEMENTS, MAX_OUTPUT_BYTES, Mach
 pub use name::{MAX_NAME, sanitise, tool_name};
 pub use report::{Element, Failure, Report, SHOWN_UNITS, Status, StepReport, StepStatus};
 pub use runner::Runner;
+pub use store::{Compiled, STORE_FILE, Store};

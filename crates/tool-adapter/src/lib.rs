@@ -4,6 +4,7 @@
 //! - `mcp` (feature): tools, resources and prompts of servers; results as blocks, marked as data.
 //! - `skill_tool` (feature `skills`): levels 2 and 3 of skills, for the model to call.
 //! - `invocation` (feature `skills`): `/name arguments` of a user as the message that starts a run.
+//! - `skill_pipeline` (feature `skill-modes`): each skill in tool mode as a tool of its own.
 //!
 //! Most hosts use it through the facade `haversack`.
 //!
@@ -26,3 +27,6 @@ pub mod skill_tool;
 #[cfg(feature = "skills")]
 #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
 pub mod invocation;
+#[cfg(feature = "skill-modes")]
+#[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
+pub mod skill_pipeline;

@@ -105,6 +105,13 @@ pub struct CompileFault {
     pub message: String,
 }
 
+impl CompileFault {
+    /// A fault of the pipeline as a whole.
+    pub(super) fn of(origin: &Origin, message: String) -> Self {
+        Self { skill: origin.name.clone(), step: None, message }
+    }
+}
+
 impl fmt::Display for CompileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.step {

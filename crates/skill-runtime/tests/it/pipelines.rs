@@ -447,3 +447,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_store_compiles_what_has_changed_and_outlives_the_process() {
+    use haversack_skill_runtime::metadata::ToolSchema;
+    use haversack_skill_runtime::pipeline::{Compiled, Store};
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = Store::file(folder.path());
+    let schema = ToolSchema::new(vec![Step::new("s", "echo")]);
+    let tools = |name: &str| (name == "echo").then(|| ToolNode::new("n"));
+    let (mut store, problems) = Store::load(&file).unwrap();
+    assert!(problems.is_empty());
+    let compiled = |store: &mut Store, text: &str| store.compile(&Origin::new("t", text), &schema, &tools);
+    assert!(matches!(compiled(&mut store, "a"), Ok(Compiled::New(_))));
+    assert!(matches!(compiled(&mut store, "a"), Ok(Compiled::Unchanged(_))));
+    assert!(matches!(compiled(&mut store, "b"), Ok(Compiled::New(_))));
+    store.save(&file, "now").unwrap();
+    let (again, problems) = Store::load(&file).unwrap();
+    assert_eq!((again, problems), (store.clone(), vec![]));
+    let nothing = |_: &str| None;
+    assert!(store.compile(&Origin::new("t", "c"), &schema, &nothing).is_err());
+    assert!(store.get("skill_t").is_none(), "what is stored is never another text's");
+}
