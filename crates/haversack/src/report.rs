@@ -70,7 +70,9 @@ impl fmt::Display for SkillState {
 pub struct ServerReport {
     /// Its name.
     pub name: Arc<str>,
-    /// How it is, in words.
+    /// How it is, in a word or two: `ready`, `failed`, `not approved`. For lists and colours.
+    pub short: &'static str,
+    /// How it is, in words, with what lies behind a failure.
     pub state: String,
     /// Whether it is connected.
     pub is_ready: bool,

@@ -163,10 +163,25 @@ fn describe(started: &StartReport, tools: &McpTools, report: &mut Report) {
         let origin = format!("mcp:{}", status.name);
         report.servers.push(ServerReport {
             name: Arc::clone(&status.name),
+            short: in_short(&status.state),
             state: in_words(&status.state),
             is_ready: status.state.is_ready(),
             tools: tools.tools.iter().filter(|tool| *tool.spec().origin == *origin).count(),
         });
+    }
+}
+
+fn in_short(state: &ServerState) -> &'static str {
+    match state {
+        ServerState::Disabled => "switched off",
+        ServerState::Unsupported(_) => "not supported",
+        ServerState::Unapproved => "not approved",
+        ServerState::NotStarted => "not started",
+        ServerState::Starting => "starting",
+        ServerState::Ready => "ready",
+        ServerState::Failed(_) => "failed",
+        ServerState::Exited { .. } => "ended",
+        _ => "unknown",
     }
 }
 

@@ -22,7 +22,8 @@ async fn a_repository_server_is_asked_about_with_its_exact_command_and_not_start
     for answer in [None, Some(false)] {
         let equipped = project.builder(answer).build().unwrap().prepare().await.unwrap();
         assert!(!marker.exists());
-        assert!(!equipped.report().servers[0].is_ready);
+        let server = &equipped.report().servers[0];
+        assert!(!server.is_ready && server.short == "not approved", "{server:?}");
     }
     let question = &project.asked()[0];
     assert_eq!(question.subject, ConsentSubject::Servers);
