@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use haversack::agent_core::policy::{Mode, Policy};
 use haversack::agent_core::usage::Usage;
+use haversack::fs_tools::FsTools;
 use haversack::mcp::environment::Environment;
 use haversack::prelude::*;
 use haversack::{Equipped, Haversack, Report};
@@ -127,6 +128,7 @@ impl Chat {
         let mut builder = Haversack::builder(Arc::clone(&model.model))
             .project(&options.project)
             .environment(options.environment)
+            .fs_tools(FsTools::new(&options.project))
             .section("role", ROLE)
             .consent(move |question| asked.clone().consent(question))
             .approver(move |asks| decides.clone().decide(asks))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use haversack::Haversack;
+use haversack::fs_tools::FsTools;
 use haversack::mcp::environment::Environment;
 use haversack::prelude::*;
 use tokio::net::TcpListener;
@@ -54,6 +55,7 @@ impl WebHost {
         let desk = Arc::new(desk);
         let asks = Arc::clone(&desk);
         let haversack = Haversack::builder(model)
+            .fs_tools(FsTools::new(&project))
             .project(project)
             .environment(environment)
             .section("role", ROLE)

@@ -86,8 +86,7 @@ impl Person {
         self.screen.line(Style::Plain, "");
         let head = [(Style::Plain, &*path), (Style::Strong, &*ask.tool), (Style::Faint, &*from)];
         self.screen.styled_lines(&[&head[..], &[(Style::Plain, " wants to run")]].concat());
-        let read = |path: &str| diff::read_below(&self.root, path);
-        let mut cut = match diff::of_call(&ask.tool, &ask.arguments, read) {
+        let mut cut = match diff::of_ask(ask, &self.root) {
             Some(changes) => self.show_diff(&changes, most),
             None => self.show_arguments(&ask.arguments, most),
         };

@@ -5,6 +5,7 @@
 
 use std::path::{Component, Path};
 
+use haversack::prelude::Ask;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
@@ -24,6 +25,32 @@ pub enum Change {
     Removed(String),
     /// Comes.
     Added(String),
+}
+
+/// What a call that is asked about would change: in the words of its tool, or by the shape of its arguments.
+pub fn of_ask(ask: &Ask, root: &Path) -> Option<Vec<Change>> {
+    let own = ask.preview.as_deref().map(of_preview);
+    own.or_else(|| of_call(&ask.tool, &ask.arguments, |path| read_below(root, path)))
+}
+
+/// The lines of a unified diff; lines of any other text stay as they are.
+fn of_preview(preview: &str) -> Vec<Change> {
+    let mut is_head = preview.starts_with("--- ");
+    let mut changes = Vec::new();
+    for line in preview.lines() {
+        is_head &= !line.starts_with("@@");
+        let (mark, rest) = line.split_at_checked(1).unwrap_or((line, ""));
+        changes.push(match mark {
+            "-" if is_head => continue,
+            "+" if is_head => Change::Place(rest.trim_start_matches(['+', ' ']).to_owned()),
+            "+" => Change::Added(rest.to_owned()),
+            "-" => Change::Removed(rest.to_owned()),
+            "@" => Change::Place("…".to_owned()),
+            " " => Change::Same(rest.to_owned()),
+            _ => Change::Same(line.to_owned()),
+        });
+    }
+    changes
 }
 
 /// What a call with these arguments would change in files, if it is an edit; `read` gives a file's text, where the host
@@ -147,6 +174,21 @@ mod tests {
         ] {
             assert_eq!(shown(tool, &arguments), None, "{tool}");
         }
+    }
+
+    #[test]
+    fn the_diff_of_a_tool_is_shown_line_by_line_and_any_other_preview_as_it_is() {
+        let text = |changes: Vec<Change>| format!("{changes:?}");
+        let diff = "--- a/x.md\n+++ b/x.md\n@@ -1,2 +1,2 @@\n same\n-- old\n+++ new\n";
+        let shown = [
+            Change::Place("b/x.md".into()),
+            Change::Place("…".into()),
+            Change::Same("same".into()),
+            Change::Removed("- old".into()),
+            Change::Added("++ new".into()),
+        ];
+        assert_eq!(text(of_preview(diff)), text(shown.into()));
+        assert_eq!(of_preview("moves 3 files"), [Change::Same("moves 3 files".into())]);
     }
 
     #[test]

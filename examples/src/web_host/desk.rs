@@ -208,8 +208,7 @@ impl Desk {
     }
 
     fn ask(&self, ask: &Ask) -> Value {
-        let read = |path: &str| diff::read_below(&self.root, path);
-        let diff = diff::of_call(&ask.tool, &ask.arguments, read).map(|changes| {
+        let diff = diff::of_ask(ask, &self.root).map(|changes| {
             let line = |change: &Change| match change {
                 Change::Place(text) => ("@", plain(text)),
                 Change::Same(text) => (" ", plain(text)),

@@ -80,7 +80,7 @@ async fn a_chat_asks_shows_streams_and_counts() {
         "field-notes (from .mcp.json)",
         "Start? [y/n] y",
         "brings 3 skills",
-        "3 skills, 1 of 1 server, 4 tools",
+        "3 skills, 1 of 1 server, 10 tools",
         "• skill {\"name\":\"field-note\"}",
         "mcp__field-notes__add_note (mcp:field-notes) wants to run",
         "  title: Two herons at the north pond",
@@ -98,6 +98,21 @@ async fn a_chat_asks_shows_streams_and_counts() {
     assert_eq!(session.grants().iter().count(), 1);
     assert!(!shown.contains("never read"));
     assert_eq!(stage.processes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_edit_of_a_file_is_shown_as_a_diff_before_it_is_made() {
+    let stage = Stage::new();
+    let project = stage.folder.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    std::fs::write(project.join("birds.md"), "heron\nkingfisher\nduck\n").unwrap();
+    let lines = ["Edit the file birds.md: replace `kingfisher` by `moorhen`.", "y"];
+    let (shown, _) = chat(Options::new(&project), &lines).await;
+    has_in_order(
+        &shown,
+        &["edit_file wants to run", "birds.md", "    heron", "  - kingfisher", "  + moorhen", "    duck"],
+    );
+    assert_eq!(std::fs::read_to_string(project.join("birds.md")).unwrap(), "heron\nmoorhen\nduck\n");
 }
 
 #[tokio::test]
