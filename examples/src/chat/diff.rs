@@ -42,9 +42,12 @@ fn of_preview(preview: &str) -> Vec<Change> {
         let (mark, rest) = line.split_at_checked(1).unwrap_or((line, ""));
         changes.push(match mark {
             "-" if is_head => continue,
-            "+" if is_head => Change::Place(rest.trim_start_matches(['+', ' ']).to_owned()),
+            "+" if is_head => {
+                Change::Place(line.trim_start_matches("+++ ").trim_start_matches("b/").to_owned())
+            }
             "+" => Change::Added(rest.to_owned()),
             "-" => Change::Removed(rest.to_owned()),
+            "@" if matches!(changes.last(), Some(Change::Place(_))) => continue,
             "@" => Change::Place("…".to_owned()),
             " " => Change::Same(rest.to_owned()),
             _ => Change::Same(line.to_owned()),
@@ -181,8 +184,7 @@ mod tests {
         let text = |changes: Vec<Change>| format!("{changes:?}");
         let diff = "--- a/x.md\n+++ b/x.md\n@@ -1,2 +1,2 @@\n same\n-- old\n+++ new\n";
         let shown = [
-            Change::Place("b/x.md".into()),
-            Change::Place("…".into()),
+            Change::Place("x.md".into()),
             Change::Same("same".into()),
             Change::Removed("- old".into()),
             Change::Added("++ new".into()),
