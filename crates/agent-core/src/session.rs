@@ -62,6 +62,9 @@ pub struct Session {
     pub(crate) ledger: Ledger,
     #[serde(default)]
     pub(crate) open: OpenRun,
+    /// What the tool that started this sub-agent keeps with it while it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<serde_json::Value>,
 }
 
 fn known_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -87,6 +90,7 @@ impl Default for Session {
             loaded_tools: Vec::new(),
             ledger: Ledger::default(),
             open: OpenRun::default(),
+            note: None,
         }
     }
 }

@@ -145,6 +145,7 @@ impl Tool for SubAgent {
 struct Child {
     session: Session,
     inbox: Arc<Inbox>,
+    lease: Arc<Lease>,
     link: Link,
     goes_on: bool,
 }
@@ -158,7 +159,10 @@ struct Link {
 }
 
 impl Child {
-    fn new(context: &ToolContext, lease: &Lease, name: Arc<str>) -> Self {
+    fn new(context: &ToolContext, lease: &Arc<Lease>, name: Arc<str>) -> Self {
+        if let Some(note) = lease.note() {
+            lease.keep_note(note);
+        }
         let suspended = lease.take_suspended();
         let goes_on = suspended.is_some();
         let mut session = suspended.map(|s| *s).unwrap_or_default();
@@ -167,7 +171,8 @@ impl Child {
         let above = Arc::clone(context.scope());
         let call = context.call_id().clone();
         above.inbox.lock().children.push((call.clone(), Arc::clone(&inbox)));
-        Self { session, inbox, link: Link { call, name, above, told: false }, goes_on }
+        let lease = Arc::clone(lease);
+        Self { session, inbox, lease, link: Link { call, name, above, told: false }, goes_on }
     }
 
     /// What the run above is told of the end.
@@ -191,6 +196,7 @@ impl Child {
             }
             Ok(Outcome::Paused) => {
                 self.hand_up_books();
+                self.session.note = self.lease.note();
                 let session = Box::new(std::mem::take(&mut self.session));
                 self.link.above.inbox.lock().suspended.push((self.link.call.clone(), session));
                 Err(interrupted("The agent is paused."))

@@ -128,11 +128,27 @@ pub(crate) struct Lease {
     pub(crate) grants: Grants,
     /// Its session, when it goes on where it paused.
     pub(crate) suspended: Mutex<Option<Box<Session>>>,
+    /// What the call wants to find again when it goes on.
+    pub(crate) note: Mutex<Option<Value>>,
 }
 
 impl Lease {
     pub(crate) fn take_suspended(&self) -> Option<Box<Session>> {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What was kept in this run, or else before the pause.
+    pub(crate) fn note(&self) -> Option<Value> {
+        let kept = self.note.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let suspended = || {
+            let session = self.suspended.lock().unwrap_or_else(PoisonError::into_inner);
+            session.as_ref().and_then(|s| s.note.clone())
+        };
+        kept.or_else(suspended)
+    }
+
+    pub(crate) fn keep_note(&self, note: Value) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
     }
 }
 
@@ -174,6 +190,20 @@ impl ToolContext {
         let scope =
             Scope { inbox: Arc::clone(&self.scope.inbox), cancellation, path: Arc::clone(&self.scope.path) };
         Self { call: self.call, scope: Arc::new(scope), lease: self.lease }
+    }
+
+    /// For tools that start a sub-agent through [`SubAgent`](crate::subagent::SubAgent): what was kept with
+    /// [`keep_note`](Self::keep_note) before the sub-agent paused. `None` at the first start, and for other tools.
+    pub fn note(&self) -> Option<Value> {
+        self.lease.as_ref()?.note()
+    }
+
+    /// For tools that start a sub-agent: keeps data with the sub-agent's session, so that a call that goes on after
+    /// a pause finds it again, in another process too. The last one counts. Other tools keep nothing.
+    pub fn keep_note(&self, note: Value) {
+        if let Some(lease) = &self.lease {
+            lease.keep_note(note);
+        }
     }
 
     /// The call that this is.

@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | prompt | text that the model reads when it needs it | the `skill` tool of `haversack-tool-adapter` |
 //! | tool | a pipeline of tool calls with templates, the same every time | [`pipeline`] |
-//! | agent | a sub-agent with a contract and its own budget | this crate, in the making |
+//! | agent | a sub-agent with a contract and its own budget | [`agent`] |
 //!
 //! [`metadata`] reads what a front matter says of the modes, [`validate`](mod@validate) tells what keeps a skill from running, and
 //! [`format`](mod@format) is the format itself, as a schema and as tables. [`secrets`] resolves secrets by name, [`redact`] keeps
@@ -34,5 +34,7 @@ pub mod metadata;
 pub mod format;
 pub mod validate;
 pub mod pipeline;
+pub mod agent;
+pub mod capability;
 
 pub use metadata::SkillMode;

@@ -50,6 +50,7 @@ impl RunState {
             max_depth: self.ancestry.limits.agent_depth,
             grants: session.grants.clone(),
             suspended: Mutex::new(suspended),
+            note: Mutex::default(),
         }
     }
 

@@ -1,6 +1,8 @@
-//! The pipelines of the crate, run over real tools of the agent loop.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may")]
+//! The skill runtime from outside: pipelines and agents over the real agent loop, the format, and the tree.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may")]
 
+mod agents;
+mod capabilities;
 mod format;
 mod guard;
 mod pipelines;
