@@ -36,5 +36,6 @@ pub mod validate;
 pub mod pipeline;
 pub mod agent;
 pub mod capability;
+pub mod sources;
 
 pub use metadata::SkillMode;

@@ -119,6 +119,14 @@ impl Tool for GuardedTool {
         self.inner.effects(arguments)
     }
 
+    fn preview(&self, arguments: &Value) -> Option<String> {
+        self.inner.preview(arguments)
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.inner.time_limit()
+    }
+
     async fn call(&self, arguments: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
         if is_command(self.inner.as_ref(), &arguments) {
             self.live.take_command().map_err(|exhausted| ToolError::failed(exhausted.to_string()))?;
