@@ -3,42 +3,54 @@
 //! A host brings its own interface; Haversack brings the loop, the skills of the project and of the user, and the tools
 //! of MCP servers. What belongs to the repository is used only after somebody agreed to it.
 //!
+//! ```sh
+//! cargo add haversack futures-util
+//! cargo add tokio --features macros,rt-multi-thread
+//! ```
+//!
 //! ```no_run
 //! use futures_util::StreamExt as _;
 //! use haversack::prelude::*;
 //! use haversack::providers::presets::openai_compatible;
 //! use haversack::{ConsentQuestion, Haversack, http::ReqwestClient};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let model = openai_compatible(ReqwestClient::new()?, "http://127.0.0.1:8080/v1", "local-model");
-//! let haversack = Haversack::builder(model)
-//!     .project(".")
-//!     .environment(std::env::vars_os().collect())
-//!     .section("role", "You help with this project.")
-//!     .consent(async |question: ConsentQuestion| Some(my_ui::confirm(&question.text)))
-//!     .approver(async |asks: Vec<Ask>| asks.iter().map(my_ui::decide).collect::<Vec<_>>())
-//!     .build()?;
-//!
-//! let mut session = Session::default();
-//! let equipped = haversack.prepare().await?; // finds skills, starts servers; once for each run
-//! let mut run = equipped.start(&mut session, "Which tests fail, and why?");
-//! while let Some(event) = run.next().await {
-//!     match event {
-//!         Event::Text { delta, .. } => print!("{delta}"),
-//!         Event::ToolStarted { name, .. } => println!("> {name}"),
-//!         _ => {}
-//!     }
+//! /// Asks on the terminal.
+//! fn confirm(question: &str) -> bool {
+//!     println!("{question} [y/n]");
+//!     let mut line = String::new();
+//!     std::io::stdin().read_line(&mut line).is_ok() && line.trim() == "y"
 //! }
-//! println!("{:?}", run.outcome().await?);
-//! haversack.close().await;
-//! # Ok(())
-//! # }
-//! # mod my_ui {
-//! #     use haversack::prelude::*;
-//! #     pub fn confirm(_: &str) -> bool { false }
-//! #     pub fn decide(_: &Ask) -> Verdict { Verdict::Defer }
-//! # }
+//!
+//! fn decide(ask: &Ask) -> Verdict {
+//!     let allowed = confirm(&format!("Run {} with {}?", ask.tool, ask.arguments));
+//!     if allowed { Verdict::Allow } else { Verdict::deny("not now") }
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let model = openai_compatible(ReqwestClient::new()?, "http://127.0.0.1:8080/v1", "local-model");
+//!     let haversack = Haversack::builder(model)
+//!         .project(".")
+//!         .environment(std::env::vars_os().collect())
+//!         .section("role", "You help with this project.")
+//!         .consent(async |question: ConsentQuestion| Some(confirm(&question.text)))
+//!         .approver(async |asks: Vec<Ask>| asks.iter().map(decide).collect::<Vec<_>>())
+//!         .build()?;
+//!
+//!     let mut session = Session::default();
+//!     let equipped = haversack.prepare().await?; // finds skills, starts servers; once for each run
+//!     let mut run = equipped.start(&mut session, "Which tests fail, and why?");
+//!     while let Some(event) = run.next().await {
+//!         match event {
+//!             Event::Text { delta, .. } => print!("{delta}"),
+//!             Event::ToolStarted { name, .. } => println!("> {name}"),
+//!             _ => {}
+//!         }
+//!     }
+//!     println!("{:?}", run.outcome().await?);
+//!     haversack.close().await;
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # What happens when
@@ -78,6 +90,7 @@
 //! | --- | --- | --- |
 //! | `skills` | yes | `SKILL.md` folders and the `skill` tool |
 //! | `mcp` | yes | MCP servers over standard input and output |
+//! | `http` | no | the Streamable HTTP transport of [`mcp`], for clients that the host connects itself |
 //! | `providers` | yes | models over HTTP |
 //! | `fs-tools` | no | [tools of a coding host](fs_tools): files in a root, commands; brings `mcp` |
 //! | `full` | no | all of them |

@@ -7,6 +7,7 @@ mod stage;
 mod bad_input;
 mod byte_identity;
 mod chat;
+mod facade_hosts;
 mod inspect_model;
 mod quickstart_binary;
 mod quickstart_in_process;
