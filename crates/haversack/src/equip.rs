@@ -57,7 +57,8 @@ impl Haversack {
         expect(unused_mut, unused_variables, reason = "both sides are switched off")
     )]
     pub(crate) fn new(mut host: HaversackBuilder) -> Self {
-        let root = host.project.clone().unwrap_or_default();
+        // A host without a project starts its servers where it runs itself.
+        let root = host.project.clone().unwrap_or_else(|| PathBuf::from("."));
         let root = std::path::absolute(&root).unwrap_or(root);
         let root = root.canonicalize().unwrap_or(root);
         Self(Arc::new(Parts {

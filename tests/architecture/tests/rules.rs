@@ -70,9 +70,10 @@ fn the_table_of_arrows_names_only_packages_that_exist() {
 #[test]
 fn http_reaches_the_mcp_client_only_behind_a_feature() {
     let manifest = std::fs::read_to_string(workspace_root().join("crates/mcp-client/Cargo.toml")).unwrap();
-    for line in manifest.lines().filter(|l| l.starts_with("haversack-http")) {
-        assert!(line.contains("optional = true"), "{line}");
-    }
+    // Its own tests may speak HTTP; what users build may not without the feature.
+    let built = manifest.split("[dev-dependencies]").next().unwrap();
+    let lines: Vec<_> = built.lines().filter(|line| line.starts_with("haversack-http")).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("optional = true")), "{lines:?}");
 }
 
 #[test]
@@ -146,7 +147,10 @@ fn only_the_process_module_creates_child_processes() {
             let commands = package == "haversack" && file == Path::new("fs_tools/process.rs");
             let allowed = servers || commands;
             for (number, line) in code_lines(&text) {
-                let spawns = line.contains("Command::new(") && !line.contains("ServerCommand::new(");
+                // As a word: `ServerCommand` and the like start nothing.
+                let spawns = line.match_indices("Command::new(").any(|(at, _)| {
+                    !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+                });
                 assert!(
                     allowed || !spawns,
                     "{}:{number}: only mcp-client's process module and the command tool start children",
