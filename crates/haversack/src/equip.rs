@@ -58,7 +58,7 @@ impl Haversack {
     )]
     pub(crate) fn new(mut host: HaversackBuilder) -> Self {
         // A host without a project starts its servers where it runs itself.
-        let root = host.project.clone().unwrap_or_else(|| PathBuf::from("."));
+        let root = host.project.clone().unwrap_or_else(|| ".".into());
         let root = std::path::absolute(&root).unwrap_or(root);
         let root = root.canonicalize().unwrap_or(root);
         Self(Arc::new(Parts {
