@@ -18,7 +18,7 @@ use crate::run::Run;
 use crate::session::Session;
 use crate::state::{Ancestry, Start};
 use crate::tool::{Claim, Effects, ToolError, ToolErrorKind, ToolOutput, ToolSpec};
-use crate::tool_context::{Lease, Scope, Tool, ToolContext};
+use crate::tool_context::{Lease, Scope, Tool, ToolContext, ToolNote};
 use crate::toolset::AGENT_ORIGIN;
 
 /// A tool that hands a task to another agent, which works on it in a session of its own and reports back.
@@ -125,6 +125,7 @@ impl Tool for SubAgent {
             inbox: Arc::clone(&child.inbox),
             cancellation: context.cancellation().child(),
             path: Arc::clone(&ancestry.path),
+            observer: None,
         };
         let start = if child.goes_on {
             Start::Again
@@ -253,6 +254,10 @@ impl Link {
     }
 
     fn tell(&self, event: Event) {
+        if let Some(observer) = &self.above.observer {
+            observer.tell(ToolNote::Agent { name: &self.name, event: &event });
+            return;
+        }
         let entry = (self.call.clone(), Arc::clone(&self.name), event);
         self.above.inbox.lock().children_events.push_back(entry);
         self.above.inbox.wake();

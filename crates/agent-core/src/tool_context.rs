@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::approval::Approver;
 use crate::cancel::Cancellation;
+use crate::event::Event;
 use crate::inbox::Inbox;
 use crate::limits::Left;
 use crate::message::CallId;
@@ -114,6 +115,39 @@ pub(crate) struct Scope {
     pub(crate) cancellation: Cancellation,
     /// Names of the sub-agents from the top run down to this one; empty in the top run.
     pub(crate) path: Arc<[Arc<str>]>,
+    /// Who is told instead of a run, where there is none.
+    pub(crate) observer: Option<Observer>,
+}
+
+/// A host that calls a tool itself, and what it is told.
+#[derive(Clone)]
+pub(crate) struct Observer(Arc<dyn Fn(ToolNote<'_>) + Send + Sync>);
+
+impl Observer {
+    pub(crate) fn tell(&self, note: ToolNote<'_>) {
+        (self.0)(note);
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
+}
+
+/// What a host is told of a call that it makes itself, outside of any run.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum ToolNote<'n> {
+    /// The tool says how far it is.
+    Progress(&'n str),
+    /// Something happened in an agent that the tool has started.
+    Agent {
+        /// The agent.
+        name: &'n str,
+        /// What happened.
+        event: &'n Event,
+    },
 }
 
 /// What a sub-agent gets from the run that starts it.
@@ -187,8 +221,39 @@ impl ToolContext {
     /// The same context with another token, for calling a tool by hand.
     #[must_use]
     pub fn with_cancellation(self, cancellation: Cancellation) -> Self {
-        let scope =
-            Scope { inbox: Arc::clone(&self.scope.inbox), cancellation, path: Arc::clone(&self.scope.path) };
+        self.scoped(|scope| scope.cancellation = cancellation)
+    }
+
+    /// Tells `observer` of progress, and of what happens in agents that the call starts. For hosts that call a tool
+    /// themselves; within a run, the run is told. It is called while the call is being polled and must not block.
+    #[must_use]
+    pub fn with_observer(self, observer: impl Fn(ToolNote<'_>) + Send + Sync + 'static) -> Self {
+        self.scoped(|scope| scope.observer = Some(Observer(Arc::new(observer))))
+    }
+
+    /// Lets the call start agents, at most `depth` levels of them, and has `approver` decide about what they ask;
+    /// without one, an agent that asks is paused, which ends the call as interrupted. For hosts that call a tool
+    /// themselves; within a run, the run's own limits hold. Agents share no budget with anything: their own limits bind.
+    #[must_use]
+    pub fn with_agents(self, approver: Option<Arc<dyn Approver>>, depth: usize) -> Self {
+        let mut context = self;
+        if context.scope.observer.is_none() {
+            // Nobody reads a queue here, so that an agent would wait for ever for room in it.
+            context = context.with_observer(|_| {});
+        }
+        let lease = Lease { approver, max_depth: depth, ..Lease::default() };
+        context.lease = Some(Arc::new(lease));
+        context
+    }
+
+    fn scoped(self, change: impl FnOnce(&mut Scope)) -> Self {
+        let mut scope = Scope {
+            inbox: Arc::clone(&self.scope.inbox),
+            cancellation: self.scope.cancellation.clone(),
+            path: Arc::clone(&self.scope.path),
+            observer: self.scope.observer.clone(),
+        };
+        change(&mut scope);
         Self { call: self.call, scope: Arc::new(scope), lease: self.lease }
     }
 
@@ -219,7 +284,10 @@ impl ToolContext {
     /// Tells the host how far the call is. Never blocks: notes that nobody reads in time are dropped, oldest first,
     /// and counted in the next event (see [`MAX_PROGRESS_NOTES`](crate::inbox::MAX_PROGRESS_NOTES)).
     pub fn progress(&self, text: impl Into<String>) {
-        self.scope.inbox.push_progress(self.call.clone(), text.into());
+        match &self.scope.observer {
+            Some(observer) => observer.tell(ToolNote::Progress(&text.into())),
+            None => self.scope.inbox.push_progress(self.call.clone(), text.into()),
+        }
     }
 
     /// The sub-agents from the top run down to the one that made the call; empty in the top run.

@@ -2,18 +2,33 @@
 //!
 //! A page ends at a line where there is one, else at a word, else at a character; it holds at most a given number of
 //! characters; and the pages of a text, put one after another, are the text.
+//!
+//! ```
+//! use haversack_skills::page::page;
+//!
+//! let second = page("one\ntwo\nthree\n", 2, 9).unwrap();
+//! assert_eq!((second.text, second.number, second.of), ("three\n", 2, 2));
+//! assert_eq!(page("one", 2, 9), Err(1));
+//! ```
 
 /// One page of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Page<'a> {
-    pub(crate) text: &'a str,
-    /// From 1.
-    pub(crate) number: usize,
-    pub(crate) of: usize,
+#[non_exhaustive]
+pub struct Page<'a> {
+    /// What is on it.
+    pub text: &'a str,
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many pages the text has.
+    pub of: usize,
 }
 
-/// Page `number` (from 1) of a text, or how many pages there are instead. An empty text has one empty page.
-pub(crate) fn page(text: &str, number: usize, chars: usize) -> Result<Page<'_>, usize> {
+/// Page `number` (from 1) of a text, each of at most `chars` characters. An empty text has one empty page.
+///
+/// # Errors
+///
+/// How many pages there are, when there is no such page.
+pub fn page(text: &str, number: usize, chars: usize) -> Result<Page<'_>, usize> {
     let mut found = None;
     let mut rest = text;
     let mut count = 0;

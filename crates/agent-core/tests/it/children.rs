@@ -1,6 +1,7 @@
 //! Nothing below a run can pass its ceiling, spend what it has not got, or fail unseen.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -15,8 +16,12 @@ use haversack_agent_core::outcome::Outcome;
 use haversack_agent_core::policy::{Ceiling, Mode, Policy};
 use haversack_agent_core::session::Session;
 use haversack_agent_core::subagent::SubAgent;
+use haversack_agent_core::testing::{Answer as Scripted, ScriptedModel};
+use haversack_agent_core::tool::ToolSpec;
+use haversack_agent_core::tool_context::{Tool, ToolContext, ToolNote};
+use haversack_agent_core::tool_fn::tool_fn;
 use haversack_agent_core::usage::Usage;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::play::{Answer, Log, Probe, Script, block_on, calls, poll_times, says, shape};
 
@@ -243,7 +248,7 @@ fn no_more_sub_agents_run_at_once_and_in_all_than_the_limits_say() {
         .unwrap();
     let mut session = Session::new();
     block_on(agent.start(&mut session, "go").outcome()).unwrap();
-    assert_eq!(log.most.load(std::sync::atomic::Ordering::SeqCst), 3, "three at once");
+    assert_eq!(log.most.load(Ordering::SeqCst), 3, "three at once");
     assert_eq!(log.started.lock().unwrap().len(), 7, "seven in all");
     let beyond: Vec<_> = session.messages()[2].tool_results().skip(7).map(|r| (r.status, r.text())).collect();
     assert_eq!(beyond.len(), 3);
@@ -365,10 +370,53 @@ fn children_can_be_cut_at_every_poll_and_the_books_still_balance() {
             assert_eq!(session.check(), [], "{at}");
             let total = session.ledger().total();
             assert_eq!(session.spent().input_tokens, total.input.unwrap_or(0), "{at}");
-            assert_eq!(log.alive.load(std::sync::atomic::Ordering::SeqCst), 0, "{at}");
+            assert_eq!(log.alive.load(Ordering::SeqCst), 0, "{at}");
             if over && cancel {
                 return;
             }
         }
     }
+}
+
+#[test]
+fn a_host_that_calls_an_agent_itself_is_told_what_happens_and_asked_what_it_may_do() {
+    // More events than any queue holds, so that a queue that nobody reads would hold the agent up for ever.
+    let turns: usize = 400;
+    let model = ScriptedModel::from_fn(move |_, asked| {
+        if asked < turns {
+            Scripted::call(format!("c{asked}"), "note", json!({"n": asked}))
+        } else {
+            Scripted::text("done")
+        }
+    });
+    let note = tool_fn(ToolSpec::new("note", ""), async |_: Value, context: ToolContext| {
+        context.progress("half way");
+        Ok("noted")
+    });
+    let limits = Limits::default().with_turns(None);
+    let agent = Agent::builder(model).tool(note).limits(limits).build().unwrap();
+    let tool = SubAgent::new("helper", "Helps.", agent);
+
+    let refused = block_on(tool.call(json!({"prompt": "go"}), ToolContext::detached("1")));
+    assert!(refused.is_err(), "an agent that nobody let start");
+
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let approver = move |asks: Vec<Ask>| {
+        counter.fetch_add(asks.len(), Ordering::Relaxed);
+        async move { vec![Verdict::Allow; asks.len()] }
+    };
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&told);
+    let context =
+        ToolContext::detached("1").with_agents(Some(Arc::new(approver)), 1).with_observer(move |note| {
+            if let ToolNote::Agent { name, event: Event::ToolProgress { text, .. } } = note {
+                seen.lock().unwrap().push(format!("{name}: {text}"));
+            }
+        });
+    let output = block_on(tool.call(json!({"prompt": "go"}), context)).unwrap();
+    assert_eq!(output.blocks[0].as_text(), Some("done"));
+    assert_eq!(asked.load(Ordering::Relaxed), turns);
+    assert_eq!(told.lock().unwrap().len(), turns);
+    assert_eq!(told.lock().unwrap()[0], "helper: half way");
 }
