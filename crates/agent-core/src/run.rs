@@ -16,7 +16,6 @@ use crate::digest::Digest;
 use crate::event::Event;
 use crate::handle::RunHandle;
 use crate::hooks::{Judgement, OnStop};
-use crate::message::CallId;
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use crate::outcome::{Outcome, RunError};
 use crate::session::Session;
@@ -25,6 +24,7 @@ use crate::state::{Input, ModelCall, RunState, Step};
 use crate::tool_context::Scope;
 use crate::trace::Trace;
 
+mod mail;
 mod work;
 
 use work::{RequestReady, RunningTool, Work};
@@ -128,74 +128,6 @@ impl<'a> Run<'a> {
         // Refusals are for verdicts of a handle, which were checked when they were given; of a verdict that lost a
         // race the host hears by `ApprovalClosed`.
         let _ = self.state.feed(self.session, input);
-    }
-
-    /// Keeps the list of asks that a handle may answer true to what the host has been told.
-    fn note_asks(&self, event: &Event) {
-        match event {
-            Event::ApprovalAsked { ask } => self.scope.inbox.lock().asks.push(ask.digest),
-            Event::ApprovalClosed { ask, .. } => {
-                self.scope.inbox.lock().asks.retain(|open| *open != ask.digest);
-            }
-            _ => {}
-        }
-    }
-
-    fn read_mail(&mut self) {
-        if !self.scope.inbox.take_full() {
-            return;
-        }
-        let (cancel, verdicts, progress) = {
-            let mut mail = self.scope.inbox.lock();
-            (mail.cancel.take(), std::mem::take(&mut mail.verdicts), std::mem::take(&mut mail.progress))
-        };
-        self.read_children();
-        for note in progress {
-            self.feed(Input::ToolProgress { call: note.call, text: note.text, skipped: note.skipped });
-        }
-        loop {
-            let (steering, follow_up) = self.state.takes_messages();
-            let mut mail = self.scope.inbox.lock();
-            let steering = if steering { mail.steering.pop_front() } else { None };
-            let follow_up = if follow_up { mail.follow_ups.pop_front() } else { None };
-            drop(mail);
-            if steering.is_none() && follow_up.is_none() {
-                break;
-            }
-            steering.into_iter().for_each(|m| self.feed(Input::Steer(m)));
-            follow_up.into_iter().for_each(|m| self.feed(Input::FollowUp(m)));
-        }
-        for (ask, verdict) in verdicts {
-            self.feed(Input::Verdict { ask, verdict });
-        }
-        if let Some(reason) = cancel {
-            self.feed(Input::Cancel { reason });
-        }
-    }
-
-    fn take_suspended(&self, call: &CallId) -> Option<Box<Session>> {
-        let mut mail = self.scope.inbox.lock();
-        let at = mail.suspended.iter().position(|(id, _)| id == call)?;
-        Some(mail.suspended.swap_remove(at).1)
-    }
-
-    /// Takes in what sub-agents have told, spent and been granted.
-    fn read_children(&mut self) {
-        let (events, books, grants) = {
-            let mut mail = self.scope.inbox.lock();
-            (
-                std::mem::take(&mut mail.children_events),
-                std::mem::take(&mut mail.books),
-                std::mem::take(&mut mail.grants),
-            )
-        };
-        for (call, name, event) in events {
-            self.feed(Input::Child { call, name, event: Box::new(event) });
-        }
-        if !books.is_empty() {
-            self.feed(Input::Books(books));
-        }
-        grants.into_iter().for_each(|grants| self.feed(Input::Granted(grants)));
     }
 
     fn begin(&mut self, step: Step) {
@@ -409,20 +341,6 @@ impl<'a> Run<'a> {
         work::drop_quietly(self.timer.take());
         self.feed(Input::Time(self.setup.now().unwrap_or(deadline).max(deadline)));
         true
-    }
-
-    /// Tells handles that the run is over and gives back what was not delivered.
-    fn close_mail(&mut self) {
-        if std::mem::replace(&mut self.closed, true) {
-            return;
-        }
-        let undelivered = self.state.take_undelivered();
-        let mut mail = self.scope.inbox.lock();
-        mail.closed = true;
-        mail.asks.clear();
-        let (steering, follow_ups) =
-            (std::mem::take(&mut mail.steering), std::mem::take(&mut mail.follow_ups));
-        mail.undelivered.extend(undelivered.into_iter().chain(steering).chain(follow_ups));
     }
 }
 
