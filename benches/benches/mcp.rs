@@ -102,7 +102,7 @@ struct Answered<'a> {
 }
 
 fn write_request(id: u64, out: &mut Vec<u8>) {
-    let params = RequestParams { name: "read", arguments: arguments() };
+    let params = RequestParams { name: "tool_0", arguments: arguments() };
     serde_json::to_writer(&mut *out, &Request { jsonrpc: "2.0", id, method: "tools/call", params }).unwrap();
     out.push(b'\n');
 }
@@ -307,7 +307,7 @@ impl FloorClient {
 }
 
 async fn our_call(client: &Client) -> String {
-    let text = client.call_tool("read", arguments()).await.unwrap().text();
+    let text = client.call_tool("tool_0", arguments()).await.unwrap().text();
     assert_eq!(text.len(), TEXT);
     text
 }
@@ -348,7 +348,7 @@ struct Pipe {
 impl Pipe {
     fn new() -> Self {
         let mut child = Command::new(STUB)
-            .arg(TEXT.to_string())
+            .args(["--size", &TEXT.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -384,12 +384,12 @@ impl Pipe {
 
 async fn rmcp_client() -> RunningService<RoleClient, ()> {
     let mut command = tokio::process::Command::new(STUB);
-    command.arg(TEXT.to_string());
+    command.args(["--size", &TEXT.to_string()]);
     ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap()
 }
 
 async fn rmcp_call(peer: &Peer<RoleClient>) -> String {
-    let params = CallToolRequestParams::new("read").with_arguments(arguments());
+    let params = CallToolRequestParams::new("tool_0").with_arguments(arguments());
     let result = peer.call_tool(params).await.unwrap();
     let text = result.content[0].as_text().unwrap().text.clone();
     assert_eq!(text.len(), TEXT);
@@ -399,7 +399,7 @@ async fn rmcp_call(peer: &Peer<RoleClient>) -> String {
 fn child(criterion: &mut Criterion) {
     let runtime = runtime();
     let mut pipe = Pipe::new();
-    let command = ServerCommand::new(STUB).arg(TEXT.to_string());
+    let command = ServerCommand::new(STUB).args(["--size".to_owned(), TEXT.to_string()]);
     let client = runtime.block_on(Client::start(&command, options())).unwrap();
     let rmcp = runtime.block_on(rmcp_client());
     let mut group = criterion.benchmark_group("mcp calls over a child");

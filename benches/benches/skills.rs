@@ -7,7 +7,6 @@
 
 #![expect(clippy::expect_used, reason = "a bench that cannot set itself up says so")]
 
-use std::fmt::Write as _;
 use std::fs;
 use std::hint::black_box;
 use std::io::Read as _;
@@ -15,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use haversack_benches::skill_trees;
 use haversack_skills::consent::Consent;
 use haversack_skills::{CatalogueOptions, Filter, Limits, Reader, Registry, Root, Roots};
 
@@ -25,23 +25,10 @@ struct Tree {
     label: String,
 }
 
-/// Skills of the sizes that real ones have: descriptions of 60 to 500 characters, bodies of 1 to 9 KiB.
+/// A tree of our own.
 fn made(count: usize) -> Tree {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for number in 0..count {
-        let words = "reads files and answers questions about them, ".repeat(number % 10 + 1);
-        let mut text = format!("---\nname: skill-{number:05}\n");
-        let _ = match number % 3 {
-            0 => writeln!(text, "description: |\n  {words}"),
-            1 => writeln!(text, "description: \"{words}\""),
-            _ => writeln!(text, "description: {words}"),
-        };
-        let _ = write!(text, "license: MIT\nallowed-tools: Read, Write\n---\n\n# Skill {number}\n\n");
-        text.push_str(&"Do this, then that, and look at the result.\n".repeat(25 + number % 180));
-        let skill = folder.path().join(format!("skill-{number:05}"));
-        fs::create_dir(&skill).expect("a folder");
-        fs::write(skill.join("SKILL.md"), text).expect("a file");
-    }
+    skill_trees::make(folder.path(), count).expect("a tree of skills");
     Tree { skills: folder.path().to_path_buf(), _folder: folder, label: format!("made-{count}") }
 }
 

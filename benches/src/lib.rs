@@ -3,3 +3,5 @@
 pub mod contest;
 pub mod scripted_agent;
 pub mod skill_floors;
+pub mod skill_trees;
+pub mod streams;

@@ -3,13 +3,13 @@
 //! One unit is one whole scan of the root, from nothing to a list of (name, description, location); with `rescan` one
 //! look whether anything has changed; with `activate` the reading of one skill's body by its name. `beside` takes turns
 //! with the floors ([`haversack_benches::skill_floors`]) in one run and reports the ratios; `memory` says what the first
-//! scan of a fresh process adds to it.
+//! scan of a fresh process adds to it. `make` makes a tree of `--count` skills there, and measures nothing.
 
 use std::hint::black_box;
 use std::path::Path;
 
 use haversack_benches::contest::{Flags, Report, Resources, Sample, memory_kib};
-use haversack_benches::skill_floors;
+use haversack_benches::{skill_floors, skill_trees};
 use haversack_skills::consent::Consent;
 use haversack_skills::{Filter, Limits, Reader, Registry, Rescan, Root, Roots};
 
@@ -17,6 +17,9 @@ fn main() {
     let flags = Flags::of_process();
     let case = flags.text("case", "scan");
     let root = Path::new(flags.required("root"));
+    if case == "make" {
+        return skill_trees::make(root, flags.number("count", 1_000)).expect("a tree of skills");
+    }
     let iterations = flags.number("iters", 10);
     let contest = Contest {
         root,

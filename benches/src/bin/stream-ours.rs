@@ -4,12 +4,14 @@
 //! stream-ours --stub STUB_LLM --file REPLY.sse --case http|ttfe --provider openai|anthropic
 //!             [--chunk BYTES] [--iters N] [--runtime multi|current]
 //! stream-ours --stub STUB_LLM --case turns [--steps N]
+//! stream-ours --case mem --provider openai|anthropic --events N
 //! ```
 //!
 //! The server sends the file as one answer. With `ttfe` it pauses after the first text, so that what is measured is the
 //! time to the first event and not the reading of the rest. The runtime is that of the peers, two worker threads, unless
 //! told otherwise. `turns` is a loop by hand around the client, one tool call a turn, against a scripted server: what a long
-//! history costs when only its end is encoded.
+//! history costs when only its end is encoded. `mem` reads one answer of so many events from memory, without a server:
+//! what decoding alone costs, for instruction counters.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +21,7 @@ use haversack_agent_core::message::{Block, Message, Role, ToolResult, ToolStatus
 use haversack_agent_core::model::{Model, ModelEvent, ModelRequest};
 use haversack_agent_core::tool::ToolSpec;
 use haversack_benches::contest::{Flags, Report, Resources, Sample, StubServer};
+use haversack_benches::streams::{self, Canned};
 use haversack_http::ReqwestClient;
 use haversack_providers::{Anthropic, OpenAiChat};
 
@@ -126,10 +129,30 @@ fn long_run(flags: &Flags) {
         .print();
 }
 
+/// One answer from memory.
+fn from_memory(flags: &Flags) {
+    let (provider, events) = (flags.text("provider", "openai"), flags.number("events", 10_000));
+    let model: Box<dyn Model> = match provider {
+        "anthropic" => {
+            Box::new(Anthropic::new(Canned::new(&streams::anthropic(events)), "http://in.memory", "m"))
+        }
+        _ => Box::new(OpenAiChat::new(Canned::new(&streams::openai(events)), "http://in.memory/v1", "m")),
+    };
+    let before = Resources::now();
+    let mut sample = Sample::default();
+    let received = sample.time(|| runtime(flags).block_on(read(&*model)));
+    assert_eq!(received.deltas, events as u64, "every event reached the caller");
+    let report =
+        Report::new("stream", "ours", "mem").with("provider", provider).with("deltas", received.deltas);
+    report.sample(&sample).used_since(before).print();
+}
+
 fn main() {
     let flags = Flags::of_process();
-    if flags.get("case") == Some("turns") {
-        return long_run(&flags);
+    match flags.get("case") {
+        Some("turns") => return long_run(&flags),
+        Some("mem") => return from_memory(&flags),
+        _ => {}
     }
     let (case, provider) = (flags.text("case", "http"), flags.text("provider", "openai"));
     let file = flags.required("file");

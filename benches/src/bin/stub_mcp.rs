@@ -1,16 +1,25 @@
 //! An MCP server that costs next to nothing: what the MCP bench talks to over real pipes.
 //!
 //! Its answers are rendered once; of a request only the id and the method are looked for, as text, so that what is
-//! measured is the client. It speaks the handshake of 2025-06-18 and knows one tool, `read`, whose result is a text of
-//! as many bytes as its first argument says (100 unless given).
+//! measured is the client. It speaks the handshake of 2025-06-18. `--size BYTES` is the length of the text that every call gives
+//! (100 unless told), `--tools N` how many tools it lists (`tool_0` and so on; one unless told).
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
+
+use haversack_benches::contest::Flags;
 
 /// Bytes of one read and of the answers that are written together.
 const BUFFER: usize = 64 << 10;
 
 fn main() -> io::Result<()> {
-    let size = std::env::args().nth(1).and_then(|size| size.parse().ok()).unwrap_or(100);
+    let flags = Flags::of_process();
+    let size = flags.number("size", 100);
+    let tools: Vec<_> = (0..flags.number("tools", 1))
+        .map(|n| {
+            format!(r#"{{"name":"tool_{n}","description":"Reads a file","inputSchema":{{"type":"object"}}}}"#)
+        })
+        .collect();
+    let listed = format!(r#"{{"tools":[{}]}}"#, tools.join(","));
     let called =
         format!(r#"{{"content":[{{"type":"text","text":"{}"}}],"isError":false}}"#, "x".repeat(size));
     let mut input = BufReader::with_capacity(BUFFER, io::stdin().lock());
@@ -27,7 +36,7 @@ fn main() -> io::Result<()> {
                     r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"#,
                     r#""serverInfo":{"name":"stub","version":"1"}}"#
                 ),
-                "\"tools/list\"" => r#"{"tools":[{"name":"read","inputSchema":{"type":"object"}}]}"#,
+                "\"tools/list\"" => &listed,
                 "\"tools/call\"" => &called,
                 "\"ping\"" => "{}",
                 _ => "",
