@@ -11,7 +11,8 @@
 //! [`metadata`] reads what a front matter says of the modes, [`validate`](mod@validate) tells what keeps a skill from running, and
 //! [`format`](mod@format) is the format itself, as a schema and as tables. [`secrets`] resolves secrets by name, [`redact`] keeps
 //! them out of everything that leaves, [`guard`] keeps paths in a folder and [`state_file`] keeps what has to outlive
-//! the program.
+//! the program. [`authoring`] writes skills, [`capability`] is the tree of all tools; their management tools take JSON and
+//! give a [`reply`], whatever protocol carries it.
 //!
 //! ```
 //! use haversack_skill_runtime::SkillMode;
@@ -26,6 +27,7 @@
 //! The crate stands on `haversack-skills` and `haversack-agent-core` and speaks no protocol itself.
 
 pub mod redact;
+pub mod reply;
 pub mod guard;
 pub mod state_file;
 pub mod secrets;
@@ -37,5 +39,6 @@ pub mod pipeline;
 pub mod agent;
 pub mod capability;
 pub mod sources;
+pub mod authoring;
 
 pub use metadata::SkillMode;

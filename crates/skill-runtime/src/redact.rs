@@ -10,6 +10,7 @@
 //! assert_eq!(redactor.text("price: $1234.56"), "price: $1234.56");
 //! ```
 
+mod needle;
 mod shapes;
 
 use std::borrow::Cow;
@@ -17,9 +18,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use base64::Engine as _;
 use serde_json::{Map, Value};
 
+use needle::{Needle, needles};
 pub use shapes::{TokenShape, find_token};
 
 /// What stands in the place of a secret.
@@ -32,8 +33,14 @@ pub const MIN_SECRET_BYTES: usize = 4;
 /// Masks secrets in texts and values. Cheap to clone; all clones know the same values.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, each once.
-    values: Arc<RwLock<Vec<String>>>,
+    known: Arc<RwLock<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    values: usize,
+    /// In order, each once.
+    needles: Vec<Needle>,
 }
 
 impl Redactor {
@@ -42,31 +49,26 @@ impl Redactor {
         Self::default()
     }
 
-    /// Remembers a value: from now on it is masked, also in the forms that it takes in JSON, in base64 and in addresses.
-    /// Values shorter than [`MIN_SECRET_BYTES`] are not learnt, and the answer is then `false`.
+    /// Remembers a value: from now on it is masked, in whatever writing it comes: as it is, with escapes of JSON,
+    /// percent-encoded in part or whole, in base64 of either alphabet, padded or not, also inside something longer that
+    /// was encoded as a whole. Values shorter than [`MIN_SECRET_BYTES`] are not learnt, and the answer is then `false`.
     pub fn learn(&self, value: &str) -> bool {
         if value.len() < MIN_SECRET_BYTES {
             return false;
         }
-        let json = Value::from(value).to_string();
-        let json = json.strip_prefix('"').and_then(|j| j.strip_suffix('"')).unwrap_or_default().to_owned();
-        let encoded = base64::engine::general_purpose::STANDARD.encode(value);
-        let mut values = self.values.write().unwrap_or_else(PoisonError::into_inner);
-        for form in [value.to_owned(), json, percent_encoded(value), encoded] {
-            if !values.contains(&form) {
-                values.push(form);
-            }
-        }
-        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let before = known.needles.len();
+        known.needles.extend(needles(value));
+        known.needles.sort();
+        known.needles.dedup();
+        known.values += usize::from(known.needles.len() > before);
         true
     }
 
     /// The text with every secret masked; the text itself where there is none.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut spans = shapes::spans(text);
-        for value in self.values.read().unwrap_or_else(PoisonError::into_inner).iter() {
-            spans.extend(text.match_indices(value.as_str()).map(|(at, found)| at..at + found.len()));
-        }
+        spans.extend(self.known.read().unwrap_or_else(PoisonError::into_inner).spans(text.as_bytes()));
         if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(masked(text, spans)) }
     }
 
@@ -92,10 +94,30 @@ impl Redactor {
     }
 }
 
+impl Known {
+    fn spans(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let mut begins = [false; 256];
+        for byte in 0..=u8::MAX {
+            let any = self.needles.iter().any(|needle| needle.may_begin_with(byte));
+            if let Some(place) = begins.get_mut(usize::from(byte)) {
+                *place = any;
+            }
+        }
+        let mut spans = Vec::new();
+        for (at, byte) in text.iter().enumerate() {
+            if begins.get(usize::from(*byte)) == Some(&true) {
+                let here = self.needles.iter().filter(|needle| needle.may_begin_with(*byte));
+                spans.extend(here.filter_map(|needle| needle.at(text, at)));
+            }
+        }
+        spans
+    }
+}
+
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.values.read().unwrap_or_else(PoisonError::into_inner).len();
-        f.debug_struct("Redactor").field("known_forms", &known).finish()
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).values;
+        f.debug_struct("Redactor").field("known_values", &known).finish()
     }
 }
 
@@ -114,19 +136,6 @@ fn masked(text: &str, mut spans: Vec<Range<usize>>) -> String {
         done = span.end;
     }
     out.push_str(text.get(done..).unwrap_or_default());
-    out
-}
-
-/// As in the query of an address (RFC 3986, unreserved characters stay).
-fn percent_encoded(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
     out
 }
 

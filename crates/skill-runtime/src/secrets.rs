@@ -25,6 +25,7 @@
 //! ```
 
 mod source;
+mod front;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::redact::{MIN_SECRET_BYTES, Redactor, find_token};
+pub use front::{PROFILE_FILE, ProfileManager};
 pub use source::{EnvSource, FileSource, MAX_SECRET_BYTES, SecretSource};
 
 /// Letters of a profile's name at most.

@@ -44,7 +44,7 @@ pub(crate) fn report_of(last_words: &str) -> Report {
 #[async_trait]
 impl Finish for Judge {
     async fn go_on(&self, last_words: &str) -> Option<String> {
-        let report = report_of(last_words);
+        let report = report_of(last_words).redacted(&self.shared.redactor);
         match report.status {
             ReportStatus::Completed => self.review(&report).await,
             ReportStatus::Blocked | ReportStatus::NeedsAuth | ReportStatus::NeedsHelp => {

@@ -1,11 +1,13 @@
 //! What a sub-agent reports: the record that it ends with, read leniently, and the block that its caller reads.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::agent::contract::ContractState;
+use crate::redact::Redactor;
 
 /// Code points of a result at most.
 pub const MAX_RESULT_CHARS: usize = 10_000;
@@ -202,6 +204,35 @@ impl Report {
             report.notes.push(format!("scope_violations: {over} beyond {MAX_VIOLATIONS} were cut"));
         }
         Some(report)
+    }
+
+    /// The report with every secret masked, in all its texts.
+    #[must_use]
+    pub fn redacted(mut self, redactor: &Redactor) -> Self {
+        let mask = |text: &mut String| {
+            if let Cow::Owned(masked) = redactor.text(text) {
+                *text = masked;
+            }
+        };
+        for text in [&mut self.result, &mut self.reasoning_summary, &mut self.resume_hint] {
+            mask(text);
+        }
+        for artifacts in [&mut self.artifacts, &mut self.partial_artifacts] {
+            let Artifacts { files_modified, files_created, commands_run } = artifacts;
+            [files_modified, files_created, commands_run].into_iter().flatten().for_each(mask);
+        }
+        if let Some(auth) = &mut self.auth_request {
+            mask(&mut auth.reason);
+            auth.requested_scope_extension.iter_mut().for_each(mask);
+            auth.requested_constraint_relaxation.iter_mut().for_each(mask);
+        }
+        if let Some(help) = &mut self.help_request {
+            [&mut help.question, &mut help.context, &mut help.urgency].into_iter().for_each(mask);
+            help.options.iter_mut().for_each(mask);
+        }
+        self.scope_violations.iter_mut().for_each(mask);
+        self.notes.iter_mut().for_each(mask);
+        self
     }
 
     /// The block that the caller reads.

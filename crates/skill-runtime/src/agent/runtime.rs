@@ -15,6 +15,7 @@ use crate::agent::contract::{Contract, ContractState};
 use crate::agent::desk::{DayBook, Desk};
 use crate::agent::seams::{Answer, HandoffBus, Review, Spawner};
 use crate::agent::skill::{AgentSkill, Seam, ToolFacts, hex};
+use crate::redact::Redactor;
 
 /// Suspended contracts that are kept; the oldest goes first. A person answers a few at a time.
 pub const MAX_SUSPENDED: usize = 256;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) ids: Seam<dyn Fn() -> String + Send + Sync>,
     pub(crate) calendar: Seam<dyn Fn() -> u64 + Send + Sync>,
     pub(crate) desk: Desk,
+    pub(crate) redactor: Redactor,
     counter: Arc<AtomicU64>,
     suspended: Arc<Mutex<Vec<Contract>>>,
 }
@@ -77,6 +79,7 @@ impl AgentSkills {
             ids: None,
             calendar: None,
             desk: Desk::default(),
+            redactor: Redactor::new(),
             counter: Arc::default(),
             suspended: Arc::default(),
         }))
@@ -164,6 +167,13 @@ impl AgentSkills {
             shared.calendar = Some(Arc::new(today));
             shared.desk = Desk::with_book(book);
         })
+    }
+
+    /// Sets what masks secrets in reports, before a reviewer, a person or the agent above reads them. By default one that
+    /// knows tokens by their shapes; a host with a [`SecretProvider`](crate::secrets::SecretProvider) gives its own.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
+        self.with(|shared| shared.redactor = redactor)
     }
 
     /// Gives back contracts that were suspended when the host ended. Others are left out.

@@ -246,13 +246,14 @@ impl AgentTool {
             };
             let failure = match said {
                 Spawned::Said(text) => {
-                    let report = reviewed(report_of(&text), &rejection);
+                    let report = reviewed(report_of(&text), &rejection).redacted(&self.shared.redactor);
                     if report.status != ReportStatus::Failed || !self.may_retry(&work.live) {
                         return Ok(self.end(work, &report, &tools));
                     }
                     report.result
                 }
                 Spawned::Failed(why) => {
+                    let why = self.shared.redactor.text(&why).into_owned();
                     if !self.may_retry(&work.live) {
                         let late = work.live.work_exhausted().is_some();
                         let status = if late { ReportStatus::Timeout } else { ReportStatus::Failed };

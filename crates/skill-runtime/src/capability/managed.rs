@@ -43,6 +43,52 @@ impl ManagedTree {
         Self { tree, patches: Vec::new(), sequence: 0 }
     }
 
+    /// A tree with stored patches, by their ids, and what of the store could not be used. Those that were applied are
+    /// applied again in their order; one that does not fit any more stands as proposed.
+    pub fn replay(tree: CapabilityTree, stored: &Map<String, Value>) -> (Self, Vec<String>) {
+        let mut problems = Vec::new();
+        let mut managed = Self::new(tree);
+        for (id, value) in stored.iter().take(MAX_PATCHES) {
+            match serde_json::from_value::<Patch>(value.clone()) {
+                Ok(patch) if patch.id == *id => managed.patches.push(patch),
+                Ok(patch) => {
+                    problems.push(format!("patch `{id}` says that it is `{}`, and is left out", patch.id))
+                }
+                Err(error) => problems.push(format!("patch `{id}` cannot be read: {error}")),
+            }
+        }
+        let number = |patch: &Patch| patch.id.rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        managed.patches.sort_by_key(number);
+        let last = managed.patches.iter().map(|patch| patch.applied.max(number(patch))).max();
+        managed.sequence = last.unwrap_or(0);
+        let mut order: Vec<usize> = (0..managed.patches.len()).collect();
+        order.sort_by_key(|at| managed.patches.get(*at).map_or(0, |patch| patch.applied));
+        for at in order {
+            let Some(patch) = managed.patches.get_mut(at) else { continue };
+            if patch.status != PatchStatus::Applied {
+                continue;
+            }
+            let mut changed = managed.tree.clone();
+            match patch.apply(&mut changed) {
+                Ok(()) => managed.tree = changed,
+                Err(error) => {
+                    problems.push(format!("patch `{}` does not fit the tree any more: {error}", patch.id));
+                    (patch.status, patch.applied) = (PatchStatus::Proposed, 0);
+                }
+            }
+        }
+        (managed, problems)
+    }
+
+    /// Writes the patches by their ids; entries that are none stay.
+    pub fn store(&self, entries: &mut Map<String, Value>) {
+        for patch in &self.patches {
+            if let Ok(value) = serde_json::to_value(patch) {
+                entries.insert(patch.id.clone(), value);
+            }
+        }
+    }
+
     /// The tree as it is now.
     pub fn tree(&self) -> &CapabilityTree {
         &self.tree

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use crate::metadata::read::{Field, Mapping, Notes};
 use crate::metadata::rules::Group;
 use crate::metadata::words::{
@@ -13,7 +15,8 @@ pub const MAX_ENTRIES: usize = 100;
 
 /// The sub-agent of an agent-mode skill. Every field that limits it fails closed: what cannot be read is an error of
 /// the skill, and holds the value that allows least.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentConfig {
     /// Who it is; an agent needs one.
@@ -85,7 +88,8 @@ pub struct AgentConfig {
 }
 
 /// What starts an agent without being asked. Data for hosts: nothing in this crate watches clocks or messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Triggers {
     /// By time.
@@ -97,7 +101,8 @@ pub struct Triggers {
 }
 
 /// A start by time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CronTrigger {
     /// When, as the host's scheduler writes it.
@@ -109,7 +114,8 @@ pub struct CronTrigger {
 }
 
 /// A start by event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EventTrigger {
     /// Which event.
@@ -121,7 +127,8 @@ pub struct EventTrigger {
 }
 
 /// A start by message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MessageTrigger {
     /// Which messages.
@@ -133,7 +140,8 @@ pub struct MessageTrigger {
 }
 
 /// One step of a standard procedure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SopStep {
     /// What to do.
@@ -147,7 +155,8 @@ pub struct SopStep {
 }
 
 /// Who looks at a result before it counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReviewGate {
     /// Whether there is a review.

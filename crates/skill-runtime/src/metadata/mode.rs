@@ -37,6 +37,17 @@ impl SkillMode {
     }
 }
 
+impl std::fmt::Display for SkillMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Prompt => "prompt",
+            Self::Tool => "tool",
+            Self::Agent => "agent",
+            Self::Unknown(word) => word,
+        })
+    }
+}
+
 fn has_steps(places: &Places<'_, '_>) -> bool {
     let schema = places.find(Group::Section, "tool_schema").and_then(Node::as_map);
     let steps = schema.and_then(|schema| schema.get("steps")).and_then(Node::as_list);

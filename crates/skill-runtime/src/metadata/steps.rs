@@ -1,6 +1,7 @@
 //! `tool_schema`: the pipeline of a tool-mode skill, as its author writes it.
 
 use haversack_skills::node::Node;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::metadata::finding::FindingCode;
@@ -12,7 +13,8 @@ use crate::metadata::words::{Approval, OnError, OutputFormat};
 pub const MAX_STEPS: usize = 100;
 
 /// The pipeline of a tool-mode skill.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolSchema {
     /// JSON Schema of the input; an empty schema without one.
@@ -24,7 +26,8 @@ pub struct ToolSchema {
 }
 
 /// One step of a pipeline.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Step {
     /// The name of the step in reports.

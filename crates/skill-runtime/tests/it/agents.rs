@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use haversack_agent_core::agent::Agent;
 use haversack_agent_core::approval::Verdict;
+use haversack_agent_core::model::ModelErrorKind;
 use haversack_agent_core::outcome::Outcome;
 use haversack_agent_core::policy::{Mode, Policy};
 use haversack_agent_core::session::Session;
@@ -20,6 +21,7 @@ use haversack_skill_runtime::agent::{
     ReviewVerdict, SpawnRequest, Spawned, Spawner, ToolFacts,
 };
 use haversack_skill_runtime::metadata::{AgentConfig, Escalation, Inherit, Reviewer, RuntimeKind};
+use haversack_skill_runtime::redact::Redactor;
 use serde_json::{Value, json};
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -501,5 +503,30 @@ fn arguments_that_make_no_task_are_refused() {
         let house = House::new(config(), vec![]);
         house.call(std::slice::from_ref(&args));
         assert_eq!(house.child.request_count(), 0, "{args}");
+    }
+}
+
+#[test]
+fn no_secret_leaves_in_a_report_however_the_agent_ends() {
+    let redactor = Redactor::new();
+    redactor.learn("hunter2/and more");
+    let token = format!("ghp_{}", "a1".repeat(12));
+    let text = format!("it is {token} or hunter2%2Fand+more");
+    let full = json!({
+        "status": "needs_auth", "result": text, "reasoning_summary": text, "resume_hint": text,
+        "artifacts": {"files_modified": [text], "files_created": [text], "commands_run": [text]},
+        "partial_artifacts": {"commands_run": [text]},
+        "auth_request": {"reason": text, "requested_scope_extension": [text],
+            "requested_constraint_relaxation": [text], "risk_level": text},
+        "help_request": {"question": text, "context": text, "options": [text], "urgency": text},
+        "scope_violations": [text],
+    });
+    let failing = Says::failure(ModelErrorKind::Auth, text.clone());
+    for answer in [Says::text(full.to_string()), Says::text(text), failing] {
+        let house = House::new(config(), vec![answer]).map(|skills| skills.with_redactor(redactor.clone()));
+        let (told, structured) = house.task();
+        let all = format!("{told}{}{:?}", structured.unwrap(), house.skills.suspended());
+        assert!(!all.contains(&token) && !all.contains("hunter2"), "{all}");
+        assert!(all.contains("***"), "{all}");
     }
 }
