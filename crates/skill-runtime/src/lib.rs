@@ -33,6 +33,7 @@ pub mod state_file;
 pub mod secrets;
 pub mod template;
 pub mod metadata;
+pub mod source;
 pub mod format;
 pub mod validate;
 pub mod pipeline;

@@ -16,6 +16,7 @@ use crate::text;
 
 mod error;
 mod read;
+mod source;
 mod wrap;
 
 pub use error::LoadError;

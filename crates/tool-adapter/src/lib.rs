@@ -4,7 +4,8 @@
 //! - `mcp` (feature): tools, resources and prompts of servers; results as blocks, marked as data.
 //! - `skill_tool` (feature `skills`): levels 2 and 3 of skills, for the model to call.
 //! - `invocation` (feature `skills`): `/name arguments` of a user as the message that starts a run.
-//! - `skill_pipeline` (feature `skill-modes`): each skill in tool mode as a tool of its own.
+//! - `skill_pipeline` (feature `skill-modes`): a skill in tool mode as a tool of its own.
+//! - `skill_modes` (feature `skill-modes`): the skills of a host, each made what its mode says.
 //!
 //! Most hosts use it through the facade `haversack`.
 //!
@@ -30,3 +31,6 @@ pub mod invocation;
 #[cfg(feature = "skill-modes")]
 #[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
 pub mod skill_pipeline;
+#[cfg(feature = "skill-modes")]
+#[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
+pub mod skill_modes;

@@ -16,13 +16,15 @@ use crate::guard::{GuardError, PathGuard};
 use crate::reply::{Arguments, Reply};
 use crate::validate::{Context, Fault};
 
+type KnowsProfile = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// Writes skills into one folder. Cheap to clone.
 #[derive(Clone)]
 pub struct SkillAuthor {
     pub(super) skills: PathGuard,
     workspace: Option<PathGuard>,
     templates: Option<PathBuf>,
-    profiles: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    profiles: Option<KnowsProfile>,
     checks_profiles: bool,
     scans_secrets: bool,
 }

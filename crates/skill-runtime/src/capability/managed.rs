@@ -52,7 +52,7 @@ impl ManagedTree {
             match serde_json::from_value::<Patch>(value.clone()) {
                 Ok(patch) if patch.id == *id => managed.patches.push(patch),
                 Ok(patch) => {
-                    problems.push(format!("patch `{id}` says that it is `{}`, and is left out", patch.id))
+                    problems.push(format!("patch `{id}` says that it is `{}`, and is left out", patch.id));
                 }
                 Err(error) => problems.push(format!("patch `{id}` cannot be read: {error}")),
             }

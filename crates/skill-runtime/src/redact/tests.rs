@@ -171,6 +171,16 @@ fn a_learnt_value_is_masked_in_every_writing() {
         let bare = masked.replace(['"', '\\'], "");
         assert_eq!(bare, "[***]", "{writing}: {text}");
     }
+}
+
+#[test]
+fn a_learnt_value_is_masked_inside_something_that_was_encoded_as_a_whole() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
+    let secret = "pä55 w/ö?rd";
+    let redactor = Redactor::new();
+    redactor.learn(secret);
     for inside in ["u:", "us:", "use:"] {
         for engine in [&STANDARD, &URL_SAFE] {
             let encoded = engine.encode(format!("{inside}{secret}:behind"));

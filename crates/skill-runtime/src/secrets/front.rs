@@ -135,7 +135,7 @@ impl ProfileManager {
         profile.created_at = (self.0.now)();
         match (arguments.text("username")?, kind) {
             (Some(user), ProfileKind::Basic) if find_token(user).is_none() => {
-                profile.username = Some(user.to_owned())
+                profile.username = Some(user.to_owned());
             }
             (Some(_), ProfileKind::Basic) => return Err("`username` looks like a token".to_owned()),
             (Some(_), _) => return Err("`username` is for profiles of the type basic".to_owned()),
