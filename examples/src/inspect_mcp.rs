@@ -6,11 +6,14 @@
 mod conversation;
 mod report;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use haversack_http::{ReqwestClient, Secret, without_secrets};
 use haversack_mcp_client::config::Config;
 use haversack_mcp_client::environment::{Environment, EnvironmentPolicy, Inherit};
+use haversack_mcp_client::http::{AddressPolicy, HttpAccess, HttpOptions};
 use haversack_mcp_client::manager::{Manager, ManagerOptions, ServerState};
 use haversack_mcp_client::protocol::EraChoice;
 use haversack_mcp_client::{Client, ClientOptions, ServerCommand};
@@ -41,8 +44,17 @@ pub struct Arguments {
     /// A file in the shape of `.mcp.json`; all of its servers are inspected, and nobody is asked for consent.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     servers: Option<std::path::PathBuf>,
+    /// The address of a server over Streamable HTTP.
+    #[arg(long, conflicts_with_all = ["command", "servers"])]
+    url: Option<String>,
+    /// A header that each request to it carries; can be given several times.
+    #[arg(long, value_name = "NAME: VALUE", requires = "url", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// A variable of the environment that holds a bearer token for it.
+    #[arg(long, value_name = "VARIABLE", requires = "url")]
+    bearer_env: Option<String>,
     /// The server's program and its arguments.
-    #[arg(last = true, required_unless_present = "servers", value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present_any = ["servers", "url"], value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -53,6 +65,11 @@ fn era(text: &str) -> Result<EraChoice, String> {
         "modern" => Ok(EraChoice::Modern),
         _ => Err("must be `auto`, `legacy` or `modern`".into()),
     }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("must be `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -96,10 +113,48 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
 /// When the arguments make no sense or the file cannot be read; what a server does wrong is in the report.
 pub async fn run(arguments: Arguments) -> Result<Value, String> {
     let asked = arguments.asked()?;
-    match &arguments.servers {
-        Some(file) => inspect_file(file, &arguments, &asked).await,
-        None => inspect_command(&arguments, &asked).await,
+    match (&arguments.servers, &arguments.url) {
+        (Some(file), _) => inspect_file(file, &arguments, &asked).await,
+        (None, Some(url)) => inspect_url(url, &arguments, &asked).await,
+        (None, None) => inspect_command(&arguments, &asked).await,
     }
+}
+
+/// Whoever names an address on the command line may mean one of their own network.
+fn policy() -> AddressPolicy {
+    AddressPolicy::default().with_plain_http(true).with_private_networks(true)
+}
+
+fn http_client() -> Result<Arc<ReqwestClient>, String> {
+    ReqwestClient::new().map(Arc::new).map_err(|error| error.chain())
+}
+
+async fn inspect_url(url: &str, arguments: &Arguments, asked: &Asked) -> Result<Value, String> {
+    let mut reach =
+        HttpOptions::new(url, http_client()?).with_address_policy(policy()).with_old_transport(true);
+    for (name, value) in &arguments.header {
+        reach = reach.with_header(name, value);
+    }
+    if let Some(variable) = &arguments.bearer_env {
+        let token = std::env::var(variable).map_err(|error| format!("the variable {variable}: {error}"))?;
+        reach = reach.with_bearer_token(Secret::new(token));
+    }
+    let began = Instant::now();
+    let report = match Client::connect_http(reach, arguments.options().with_label(host_of(url))).await {
+        Ok(client) => inspect(client, began, asked).await,
+        Err(error) => Report::not_connected(&error, began.elapsed()),
+    };
+    Ok(report.into_json())
+}
+
+/// What a server is called where only its address is known: its host, without a port.
+fn host_of(url: &str) -> String {
+    let shown = without_secrets(url);
+    let rest = shown.split_once("://").map_or(shown.as_str(), |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    let host = authority.rsplit_once(':').filter(port).map_or(authority, |(host, _)| host);
+    if host.is_empty() { "server".to_owned() } else { host.to_owned() }
 }
 
 async fn inspect_command(arguments: &Arguments, asked: &Asked) -> Result<Value, String> {
@@ -132,7 +187,8 @@ async fn inspect_file(file: &std::path::Path, arguments: &Arguments, asked: &Ask
         None => config.withhold(),
     };
     let options = ManagerOptions::new(arguments.options())
-        .with_environment(EnvironmentPolicy::new(Inherit::AllButSecrets));
+        .with_environment(EnvironmentPolicy::new(Inherit::AllButSecrets))
+        .with_http(HttpAccess::new(http_client()?).with_address_policy(policy()).with_old_transport(true));
     let manager = Manager::new(options);
     let environment: Environment = std::env::vars_os().collect();
     let mut problems = config.problems().to_vec();

@@ -159,7 +159,7 @@ fn a_file_of_servers_is_inspected_whole() {
     let file = folder.path().join("servers.json");
     let run = |mode: &str| json!({"command": "python3", "args": [server.to_str().unwrap(), "--mode", mode]});
     let servers = json!({"mcpServers": {
-        "good": run("ok"), "bad": run("exit-at-start"), "web": {"type": "http", "url": "https://example.org"},
+        "good": run("ok"), "bad": run("exit-at-start"), "web": {"type": "ws", "url": "wss://example.org"},
         "off": {"command": "x", "disabled": true}
     }});
     std::fs::write(&file, servers.to_string()).unwrap();
@@ -187,5 +187,76 @@ fn arguments_that_make_no_sense_are_refused_with_a_reason() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.stdout.is_empty() && said.contains(reason), "{arguments:?}: {said}");
+    }
+}
+
+/// The HTTP server that misbehaves on purpose, in one of its modes; it ends with the test.
+struct OverHttp(std::process::Child, String);
+
+impl OverHttp {
+    fn start(mode: &str) -> Option<Self> {
+        let script = faulty_server()?.with_file_name("faulty_http.py");
+        let mut child = Command::new("python3")
+            .arg(script)
+            .args(["--mode", mode])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut url)
+            .unwrap();
+        Some(Self(child, url.trim().to_owned()))
+    }
+}
+
+impl Drop for OverHttp {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_over_http_gives_the_report_of_one_over_stdio() {
+    let Some(script) = faulty_server() else { return };
+    let call = ["--call", "echo", r#"{"text": "hi"}"#];
+    let over_stdio = inspect_mode(&script, "dual", &call);
+    let Some(server) = OverHttp::start("dual") else { return };
+    let mut arguments = vec!["--url", &server.1, "--header", "X-Team: core"];
+    arguments.extend(call);
+    let over_http = report(&inspect(&arguments));
+    let members = |report: &Value| report.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(members(&over_http), members(&over_stdio));
+    for same in ["ok", "era", "protocol_version", "call", "error", "noise_lines"] {
+        assert_eq!(over_http[same], over_stdio[same], "{same}");
+    }
+    assert_eq!(over_http["tools"][0]["public_name"], "mcp__127_0_0_1__echo");
+}
+
+#[test]
+fn a_server_over_http_of_a_file_is_inspected_like_the_others() {
+    let Some(server) = OverHttp::start("session") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {"web": {"url": server.1}}}).to_string()).unwrap();
+    let report = report(&inspect(&["--servers", file.to_str().unwrap()]));
+    assert_eq!((&report["servers"]["web"]["ok"], &report["problems"]), (&json!(true), &json!([])));
+}
+
+#[test]
+fn an_address_where_nobody_answers_is_in_the_report_and_bad_arguments_are_not() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/mcp?key=s3cret");
+    let output = inspect(&["--url", &url, "--timeout", "5"]);
+    let refused = report(&output);
+    assert_eq!((&refused["ok"], &refused["tools"]), (&json!(false), &json!([])));
+    assert!(!refused.to_string().contains("s3cret"), "{refused}");
+    for bad in [
+        &["--url", &url, "--header", "no colon"][..],
+        &["--url", &url, "--bearer-env", "NO_SUCH_VARIABLE_ANYWHERE"],
+        &["--url", &url, "--", "python3"],
+    ] {
+        assert_eq!(inspect(bad).status.code(), Some(2), "{bad:?}");
     }
 }

@@ -37,6 +37,8 @@ pub struct HaversackBuilder {
     pub(crate) client: Option<haversack_mcp_client::ClientOptions>,
     #[cfg(feature = "mcp")]
     pub(crate) browses_servers: bool,
+    #[cfg(feature = "http")]
+    pub(crate) http: Option<haversack_mcp_client::http::HttpAccess>,
     pub(crate) consent: Option<Arc<dyn Consent>>,
     pub(crate) consent_folder: Option<PathBuf>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
@@ -80,6 +82,8 @@ impl HaversackBuilder {
             client: None,
             #[cfg(feature = "mcp")]
             browses_servers: false,
+            #[cfg(feature = "http")]
+            http: None,
             consent: None,
             consent_folder: None,
             approver: None,
@@ -158,6 +162,33 @@ impl HaversackBuilder {
     #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
     pub fn client_options(mut self, options: haversack_mcp_client::ClientOptions) -> Self {
         self.client = Some(options);
+        self
+    }
+
+    /// Sets how servers with a `url` are reached: by which HTTP client, at which addresses, with which tokens. It holds
+    /// for those of the project's files, which are asked about like any other, and for the host's own. Without it, they
+    /// are left out, and the report says so.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use haversack::Haversack;
+    /// use haversack::http::{HttpClient, Secret};
+    /// use haversack::mcp::http::HttpAccess;
+    /// use serde_json::json;
+    ///
+    /// # fn build(model: impl haversack::prelude::Model, client: impl HttpClient) -> Result<Haversack, haversack::Error> {
+    /// let access = HttpAccess::new(Arc::new(client))
+    ///     .with_bearer_token("https://mcp.example.com/mcp", Secret::new("…"));
+    /// Haversack::builder(model)
+    ///     .servers(json!({"docs": {"url": "https://mcp.example.com/mcp"}}))
+    ///     .mcp_over_http(access)
+    ///     .build()
+    /// # }
+    /// ```
+    #[cfg(feature = "http")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+    pub fn mcp_over_http(mut self, access: haversack_mcp_client::http::HttpAccess) -> Self {
+        self.http = Some(access);
         self
     }
 

@@ -29,7 +29,7 @@ impl ConsentQuestion {
 pub enum ConsentSubject {
     /// Skills of the repository and of its packages: text that tells the model what to do.
     Skills,
-    /// Commands of the repository's servers: programs that run with the user's rights.
+    /// Servers of the repository: commands that run with the user's rights, addresses that get what it says.
     Servers,
 }
 

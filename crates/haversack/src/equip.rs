@@ -267,17 +267,27 @@ fn skill_side(host: &mut HaversackBuilder, root: &Path) -> crate::skill_side::Sk
 #[cfg(feature = "mcp")]
 fn server_side(host: &mut HaversackBuilder, root: PathBuf) -> crate::server_side::ServerSide {
     use haversack_mcp_client::ClientOptions;
+    use haversack_mcp_client::manager::ManagerOptions;
     let client = host.client.take();
     let client = client.unwrap_or_else(|| ClientOptions::new("haversack", env!("CARGO_PKG_VERSION")));
+    let options = ManagerOptions::new(client);
+    #[cfg(feature = "http")]
+    let (has_http, options) = match host.http.take() {
+        Some(access) => (true, options.with_http(access)),
+        None => (false, options),
+    };
+    #[cfg(not(feature = "http"))]
+    let has_http = false;
     crate::server_side::ServerSide::new(
         std::mem::take(&mut host.host_servers),
         root,
         host.project.is_some(),
         std::mem::take(&mut host.environment),
-        client,
+        options,
         host.browses_servers,
         host.consent_folder.as_deref(),
     )
+    .with_http(has_http)
 }
 
 /// An agent for one run, with what it was made of.

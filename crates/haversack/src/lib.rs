@@ -90,7 +90,7 @@
 //! | --- | --- | --- |
 //! | `skills` | yes | `SKILL.md` folders and the `skill` tool |
 //! | `mcp` | yes | MCP servers over standard input and output |
-//! | `http` | no | the Streamable HTTP transport of [`mcp`], for clients that the host connects itself |
+//! | `http` | no | MCP servers with a `url`, over Streamable HTTP: [`HaversackBuilder::mcp_over_http`] |
 //! | `providers` | yes | models over HTTP |
 //! | `fs-tools` | no | [tools of a coding host](fs_tools): files in a root, commands; brings `mcp` |
 //! | `full` | no | all of them |
@@ -99,8 +99,8 @@
 //! validator, also depend on `haversack-agent-core` with its features `testing`, `schemars` and `jsonschema`.
 
 pub use haversack_agent_core as agent_core;
-#[cfg(feature = "providers")]
-#[cfg_attr(docsrs, doc(cfg(feature = "providers")))]
+#[cfg(any(feature = "providers", feature = "http"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "providers", feature = "http"))))]
 pub use haversack_http as http;
 #[cfg(feature = "mcp")]
 #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]

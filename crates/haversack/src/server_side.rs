@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use haversack_mcp_client::ClientOptions;
 use haversack_mcp_client::config::Config;
 use haversack_mcp_client::consent::{
     ConsentPrompt, ConsentQuestion as Question, ConsentStore, Decision, FileConsentStore, MemoryConsentStore,
@@ -30,6 +29,7 @@ pub(crate) struct ServerSide {
     manager: Manager,
     names: Mutex<NameTable>,
     browses: bool,
+    has_http: bool,
     store: Box<dyn ConsentStore>,
 }
 
@@ -39,7 +39,7 @@ impl ServerSide {
         root: PathBuf,
         reads_project: bool,
         environment: Environment,
-        client: ClientOptions,
+        options: ManagerOptions,
         browses: bool,
         store: Option<&Path>,
     ) -> Self {
@@ -47,7 +47,7 @@ impl ServerSide {
             Some(folder) => Box::new(FileConsentStore::new(folder.join("servers.json"))),
             None => Box::new(MemoryConsentStore::default()),
         };
-        let manager = Manager::new(ManagerOptions::new(client));
+        let manager = Manager::new(options);
         let workspace = root.to_string_lossy().into_owned();
         Self {
             host_servers,
@@ -58,8 +58,15 @@ impl ServerSide {
             manager,
             names: Mutex::default(),
             browses,
+            has_http: false,
             store,
         }
+    }
+
+    /// Says whether servers over HTTP can be reached.
+    pub(crate) fn with_http(mut self, has_http: bool) -> Self {
+        self.has_http = has_http;
+        self
     }
 
     /// Reads the configuration, asks what has to be asked, starts what may start, and makes tools of it.
@@ -71,6 +78,7 @@ impl ServerSide {
     ) -> Result<McpTools, Error> {
         let read = if self.reads_project { Config::read_project } else { Config::new };
         let config = self.host_servers.iter().fold(read(self.root.clone()), Config::with_host_servers);
+        let config = if self.has_http { config } else { config.without_http() };
         report.notes.extend(config.problems().iter().map(|p| Note::new("MCP servers", p.to_string())));
         let prompt = consent.map(Prompt);
         let prompt = prompt.as_ref().map(|p| p as &dyn ConsentPrompt);

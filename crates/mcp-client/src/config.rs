@@ -16,7 +16,7 @@
 //! let config = Config::new("/home/u/project")
 //!     .with_repository_file(".mcp.json", br#"{"mcpServers": {
 //!         "docs": {"command": "npx", "args": ["-y", "docs-server"]},
-//!         "web":  {"type": "http", "url": "https://example.org/mcp"},
+//!         "web":  {"type": "ws", "url": "wss://example.org/mcp"},
 //!         "git":  {"command": "evil-git"}
 //!     }}"#)
 //!     .with_host_servers(&json!({"git": {"command": "mcp-server-git", "env": {"TOKEN": "${GIT_TOKEN}"}}}));
@@ -37,7 +37,9 @@
 //! | `env` | object of strings, set for the process |
 //! | `cwd` | working folder, default the project's root, relative to it |
 //! | `passEnv` | names of the host's variables that the process gets, beside the [base set](crate::environment::BASE_UNIX) |
-//! | `type` | absent or `stdio`: started here. `http` or `streamable-http` with `url` and `headers`: [`TransportConfig::Http`]. Anything else: reported as unsupported |
+//! | `type` | absent with `command`, or `stdio`: started here. Absent with `url`, `http` or `streamable-http`: reached over HTTP, with the feature `http` (without it, reported as unsupported). Anything else: reported as unsupported |
+//! | `url` | the endpoint of a server over HTTP |
+//! | `headers` | object of strings: headers that each request to it carries |
 //! | `disabled` | `true`: not started |
 //! | `required` | `true`: a run without it is worth an error to the host |
 //! | `startTimeout`, `timeout`, `maxTimeout` | milliseconds for the start, for a call, and for a call however much progress it reports |
@@ -174,6 +176,27 @@ impl Config {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// This configuration for a host that reaches nothing over HTTP: such servers are
+    /// [unsupported](TransportConfig::Unsupported), nobody is asked about them, and each is a problem.
+    ///
+    /// A build without the feature `http` does so by itself.
+    #[must_use]
+    pub fn without_http(mut self) -> Self {
+        let before = self.merged.servers_mut().filter(|server| server.is_startable());
+        for server in before {
+            if server.without_http() {
+                let (origin, name) = (server.origin(), server.name());
+                self.problems.push(Problem::of_server(
+                    origin,
+                    name,
+                    ProblemKind::Unsupported,
+                    parse::NO_HTTP,
+                ));
+            }
+        }
+        self
     }
 
     /// This configuration with only the servers for which `keep` says so.

@@ -1,8 +1,9 @@
 //! Asking before a repository's servers run.
 //!
 //! A configuration file in a repository makes whoever opens it run somebody else's commands. So its servers start only
-//! after a person has seen the exact commands and said yes, once for a workspace. Any change of the commands, arguments,
-//! variables or working folders is a new question; an answer, yes or no, holds for exactly the set it was given for.
+//! after a person has seen the exact commands and said yes, once for a workspace. The same goes for servers over HTTP,
+//! which get what the host's variables hold if the repository says so. Any change of the commands, arguments, variables,
+//! working folders, URLs or headers is a new question; an answer, yes or no, holds for exactly the set it was given for.
 //!
 //! What runs is an [`ApprovedConfig`], and there are three ways to one:
 //! [`settle`] does all that a host needs with its store and its prompt; [`Config::approve`] and [`Config::withhold`] are
@@ -38,7 +39,7 @@ use crate::fingerprint::Fingerprint;
 
 pub use decision::Decision;
 pub use file_store::FileConsentStore;
-pub use question::{AskedServer, ConsentQuestion};
+pub use question::{AskedHeader, AskedServer, ConsentQuestion};
 pub use store::{ConsentStore, ConsentStoreError, MAX_DECISIONS, MemoryConsentStore};
 
 /// Asks a person.

@@ -1,7 +1,8 @@
 //! SHA-256 over what a set of servers would run.
 //!
 //! The hash is taken over a canonical form: compact JSON of a version mark and, per server sorted by name, its name,
-//! command, arguments in order, variables sorted by name, working folder, and the names of passed variables. The text
+//! command, arguments in order, variables sorted by name, working folder, and the names of passed variables; or, over
+//! HTTP, its URL and its headers sorted by name. The text
 //! counts *as written*, before variables are put in: that is what a repository controls, a secret that is renewed asks
 //! nobody again, and no secret enters the hash. The order of the file's members and its blanks do not count.
 

@@ -38,6 +38,7 @@
 //!
 //! [`HttpClient`]: haversack_http::HttpClient
 
+pub(crate) mod place;
 mod address;
 mod value;
 mod marks;
@@ -46,8 +47,10 @@ mod exchange;
 mod outgoing;
 mod machine;
 mod options;
+mod access;
 mod driver;
 
+pub use access::HttpAccess;
 pub use address::AddressPolicy;
 pub use options::HttpOptions;
 pub use token::{BearerToken, TokenError, TokenRefusal, TokenSource};

@@ -56,6 +56,7 @@ pub mod era_memory;
 pub mod event;
 pub mod status;
 mod supervisor;
+mod launch;
 mod connector;
 
 use std::collections::BTreeMap;
@@ -73,8 +74,10 @@ use crate::config::{ConfiguredServer, Problem, TransportConfig};
 use crate::consent::ApprovedConfig;
 use crate::environment::{Environment, EnvironmentPolicy};
 use crate::options::ClientOptions;
-use connector::{Connector, Launch};
-use supervisor::{Link as _, Seen, Supervisor};
+use connector::Connector;
+use launch::{Host, Launch};
+use supervisor::connect::Link as _;
+use supervisor::{Seen, Supervisor};
 
 /// How many servers start at once unless the host says otherwise: starting is mostly waiting, but a package runner
 /// loads a processor and a disk.
@@ -89,6 +92,8 @@ pub struct ManagerOptions {
     clock: Arc<dyn Clock>,
     starts_at_once: usize,
     eras: EraMemory,
+    #[cfg(feature = "http")]
+    http: Option<crate::http::HttpAccess>,
 }
 
 impl ManagerOptions {
@@ -102,6 +107,8 @@ impl ManagerOptions {
             clock: Arc::new(SystemClock::new()),
             starts_at_once: DEFAULT_STARTS_AT_ONCE,
             eras: EraMemory::default(),
+            #[cfg(feature = "http")]
+            http: None,
         }
     }
 
@@ -133,6 +140,17 @@ impl ManagerOptions {
         self
     }
 
+    /// Sets how servers over HTTP are reached. Without it, they are [unsupported](ServerState::Unsupported); a host that
+    /// never sets it also uses [`Config::without_http`](crate::config::Config::without_http), so that nobody is asked
+    /// about them.
+    #[cfg(feature = "http")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+    #[must_use]
+    pub fn with_http(mut self, access: crate::http::HttpAccess) -> Self {
+        self.http = Some(access);
+        self
+    }
+
     /// Gives what an earlier manager has learned, see [`Manager::era_memory`].
     #[must_use]
     pub fn with_era_memory(mut self, eras: EraMemory) -> Self {
@@ -152,6 +170,8 @@ struct Inner {
     client: ClientOptions,
     environment: EnvironmentPolicy,
     eras: Arc<Mutex<EraMemory>>,
+    /// Whether servers over HTTP can be reached.
+    has_http: bool,
     config: Mutex<Option<ApprovedConfig>>,
 }
 
@@ -167,9 +187,14 @@ impl Manager {
     pub fn new(options: ManagerOptions) -> Self {
         let eras = Arc::new(Mutex::new(options.eras));
         let connector = Connector::new(Arc::clone(&eras));
+        #[cfg(feature = "http")]
+        let (has_http, connector) = (options.http.is_some(), connector.with_http(options.http));
+        #[cfg(not(feature = "http"))]
+        let has_http = false;
         let supervisor = Supervisor::new(connector, options.clock, options.backoff, options.starts_at_once);
         let (client, environment) = (options.client, options.environment);
-        Self { inner: Arc::new(Inner { supervisor, client, environment, eras, config: Mutex::new(None) }) }
+        let config = Mutex::new(None);
+        Self { inner: Arc::new(Inner { supervisor, client, environment, eras, has_http, config }) }
     }
 
     /// Says which servers are wanted, and with which variables.
@@ -180,16 +205,17 @@ impl Manager {
         let inner = &self.inner;
         let mut wanted = BTreeMap::new();
         let mut problems = Vec::new();
+        let host = Host {
+            environment,
+            policy: &inner.environment,
+            root: approved.config().root(),
+            options: &inner.client,
+        };
         for server in approved.startable() {
-            let TransportConfig::Stdio(stdio) = &server.config().transport else { continue };
-            let launch = Launch::new(
-                server,
-                stdio,
-                environment,
-                &inner.environment,
-                approved.config().root(),
-                &inner.client,
-            );
+            if !inner.can_reach(&server.config().transport) {
+                continue;
+            }
+            let Some(launch) = Launch::new(server, host) else { continue };
             problems.extend(launch.problems(server));
             wanted.insert(server.name().into(), launch.wanted());
         }
@@ -301,9 +327,9 @@ impl Manager {
         let state = match &server.config().transport {
             _ if server.config().disabled => ServerState::Disabled,
             TransportConfig::Unsupported(kind) => ServerState::Unsupported(kind.as_str().into()),
-            TransportConfig::Http(_) => ServerState::Unsupported("http".into()),
-            TransportConfig::Stdio(_) if !approved.allows(server) => ServerState::Unapproved,
-            TransportConfig::Stdio(_) => match self.inner.supervisor.see(server.name()) {
+            TransportConfig::Http(_) if !self.inner.has_http => ServerState::Unsupported("http".into()),
+            _ if !approved.allows(server) => ServerState::Unapproved,
+            _ => match self.inner.supervisor.see(server.name()) {
                 Seen::Absent => ServerState::NotStarted,
                 Seen::Starting => ServerState::Starting,
                 Seen::Running(_) => ServerState::Ready,
@@ -316,6 +342,16 @@ impl Manager {
             origin: server.origin().clone(),
             required: server.config().required,
             state,
+        }
+    }
+}
+
+impl Inner {
+    fn can_reach(&self, transport: &TransportConfig) -> bool {
+        match transport {
+            TransportConfig::Stdio(_) => true,
+            TransportConfig::Http(_) => self.has_http,
+            TransportConfig::Unsupported(_) => false,
         }
     }
 }

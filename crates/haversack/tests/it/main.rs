@@ -6,6 +6,8 @@ mod project;
 
 mod skills;
 mod servers;
+#[cfg(feature = "http")]
+mod servers_over_http;
 mod fs_files;
 mod fs_jail;
 mod fs_policy;

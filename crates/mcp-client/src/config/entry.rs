@@ -88,6 +88,12 @@ impl ServerConfig {
         }
     }
 
+    /// A server that is reached over HTTP.
+    #[must_use]
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::new(HttpConfig::new(url))
+    }
+
     /// A server that is started as a process.
     #[must_use]
     pub fn stdio(command: impl Into<String>) -> Self {
@@ -157,10 +163,14 @@ pub enum TransportConfig {
 }
 
 impl TransportConfig {
-    /// Whether this build can reach such a server.
+    /// Whether this build can reach such a server: one over HTTP only with the feature `http`.
     #[must_use]
     pub const fn is_supported(&self) -> bool {
-        matches!(self, Self::Stdio(_))
+        match self {
+            Self::Stdio(_) => true,
+            Self::Http(_) => cfg!(feature = "http"),
+            Self::Unsupported(_) => false,
+        }
     }
 }
 
@@ -329,6 +339,15 @@ pub struct ConfiguredServer {
 impl ConfiguredServer {
     pub(crate) fn new(name: &str, origin: Origin, config: ServerConfig) -> Self {
         Self { name: name.into(), origin, config }
+    }
+
+    /// Makes a server over HTTP one that cannot be reached; says whether it was one.
+    pub(crate) fn without_http(&mut self) -> bool {
+        let is_http = matches!(self.config.transport, TransportConfig::Http(_));
+        if is_http {
+            self.config.transport = TransportConfig::Unsupported("http".into());
+        }
+        is_http
     }
 
     /// The name, as written.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::config::entry::StdioConfig;
+use crate::config::entry::{HttpConfig, StdioConfig};
 use crate::environment::Environment;
 
 /// The most bytes that one expanded text may have: what Linux takes as one argument. Without a bound, a file of a
@@ -47,7 +47,7 @@ pub enum ExpandError {
         /// The field of the entry.
         field: String,
     },
-    /// Nothing is left of the command or of the working folder.
+    /// Nothing is left of the command, the working folder or the URL.
     #[error("`{field}` is blank once its variables are put in")]
     Blank {
         /// The field of the entry.
@@ -218,6 +218,68 @@ pub fn expand_stdio(
     }
     let cwd = cwd.map_or_else(|| root.to_path_buf(), |cwd| root.join(cwd));
     Ok(ExpandedStdio { program: anchored(command, &cwd), args, env, cwd, unset })
+}
+
+/// An entry of a server over HTTP with its variables put in. `Debug` shows no value, since each may hold a secret.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpandedHttp {
+    /// The endpoint. Whether it is an address at all, and one that the host allows, is judged when connecting.
+    pub url: String,
+    /// Headers that each request carries.
+    pub headers: BTreeMap<String, String>,
+    /// The names that are not set and have no default.
+    pub unset: BTreeSet<String>,
+}
+
+impl fmt::Debug for ExpandedHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExpandedHttp")
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("unset", &self.unset)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Expands an entry of a server over HTTP. Blanks around the URL are taken off.
+///
+/// # Errors
+///
+/// A field that is blank or too long once its variables are put in.
+pub fn expand_http(entry: &HttpConfig, environment: &Environment) -> Result<ExpandedHttp, ExpandError> {
+    let mut unset = BTreeSet::new();
+    let mut put_in = |field: &str, text: &str| {
+        expand_field(field, text, environment).map(|expanded| {
+            unset.extend(expanded.unset);
+            expanded.text
+        })
+    };
+    let url = put_in("url", &entry.url)?.trim().to_owned();
+    let headers = entry
+        .headers
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), put_in(&format!("headers.{name}"), value)?)))
+        .collect::<Result<_, _>>()?;
+    if url.is_empty() {
+        return Err(ExpandError::Blank { field: "url".into() });
+    }
+    Ok(ExpandedHttp { url, headers, unset })
+}
+
+/// The names of the variables that a text refers to, set or not, with a default or without.
+pub(crate) fn variables(text: &str) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    let mut rest = text;
+    while let Some((_, from_dollar)) = rest.find("${").map(|start| rest.split_at(start)) {
+        rest = match Reference::parse(from_dollar) {
+            Some((reference, after)) => {
+                names.insert(reference.name);
+                after
+            }
+            None => from_dollar.strip_prefix("${").unwrap_or_default(),
+        };
+    }
+    names
 }
 
 /// A program that is a relative path is taken from the working folder of the server, on every system. (Left to the

@@ -76,6 +76,10 @@ impl Merged {
         self.entries.values().filter_map(|entry| entry.server.as_ref())
     }
 
+    pub(crate) fn servers_mut(&mut self) -> impl Iterator<Item = &mut ConfiguredServer> {
+        self.entries.values_mut().filter_map(|entry| entry.server.as_mut())
+    }
+
     pub(crate) fn server(&self, name: &str) -> Option<&ConfiguredServer> {
         self.entries.get(name).and_then(|entry| entry.server.as_ref())
     }

@@ -152,10 +152,14 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// What is wrong with a server over HTTP where there is no HTTP.
+pub(crate) const NO_HTTP: &str = "this host does not connect to servers over HTTP; it is left out";
+
 fn unsupported(transport: &TransportConfig) -> Option<String> {
     match transport {
         TransportConfig::Stdio(_) => None,
-        TransportConfig::Http(_) => Some("servers over HTTP are not supported; it is not started".into()),
+        TransportConfig::Http(_) if transport.is_supported() => None,
+        TransportConfig::Http(_) => Some(NO_HTTP.into()),
         TransportConfig::Unsupported(kind) => {
             Some(format!("type `{}` is not supported; it is not started", short(kind, 40)))
         }
@@ -230,6 +234,9 @@ impl EntryReader<'_> {
 
     fn http(&self) -> Result<TransportConfig, String> {
         let url = self.string("url")?.ok_or("`url` is missing")?;
+        if url.trim().is_empty() {
+            return Err("`url` must not be blank".into());
+        }
         Ok(HttpConfig { url, headers: self.string_map("headers")? }.into())
     }
 

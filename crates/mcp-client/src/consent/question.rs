@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use crate::config::{ConfiguredServer, TransportConfig};
+use crate::config::expand::variables;
+use crate::config::{ConfiguredServer, HttpConfig, TransportConfig};
 use crate::fingerprint::Fingerprint;
 use crate::visible::{quoted, visible};
 
-/// The commands that a repository wants to run, ready to be shown, and the fingerprint that an answer is stored under.
+/// The commands that a repository wants to run and the addresses that it wants to be connected to, ready to be shown, and the fingerprint that an answer is stored under.
 ///
 /// All texts are as written in the repository, before variables are put in, with
 /// [invisible characters](crate::visible) written out. `Display` gives a plain text of several lines.
@@ -24,14 +25,27 @@ pub struct AskedServer {
     pub name: String,
     /// The file that defines it.
     pub origin: String,
-    /// The whole command line; words that are not plain are quoted.
+    /// The whole command line, words that are not plain in quotes. For a server over HTTP, its URL.
     pub command_line: String,
+    /// The headers that a server over HTTP gets, if it is one: see [`AskedHeader`].
+    pub headers: Option<Vec<AskedHeader>>,
     /// The working folder, if the entry sets one.
     pub cwd: Option<String>,
     /// The variables that it sets, as name and value.
     pub env: Vec<(String, String)>,
     /// The host's variables that it asks for by name.
     pub passed_env: Vec<String>,
+}
+
+/// A header that a server over HTTP gets. Its value is not part of the question, since it may be a secret: but which of
+/// the host's variables would leave this machine with it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AskedHeader {
+    /// Its name.
+    pub name: String,
+    /// The host's variables that its value is made of.
+    pub variables: Vec<String>,
 }
 
 impl ConsentQuestion {
@@ -64,6 +78,7 @@ impl AskedServer {
             name: visible(server.name()).into_owned(),
             origin: server.origin().to_string(),
             command_line: String::new(),
+            headers: None,
             cwd: None,
             env: Vec::new(),
             passed_env: Vec::new(),
@@ -73,12 +88,15 @@ impl AskedServer {
                 let words = std::iter::once(&stdio.command).chain(&stdio.args);
                 asked.command_line = words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
                 asked.cwd = stdio.cwd.as_ref().map(|cwd| quoted(cwd).into_owned());
-                asked.env = pairs(&stdio.env);
+                let shown = |(name, value): (&String, &String)| {
+                    (quoted(name).into_owned(), quoted(value).into_owned())
+                };
+                asked.env = stdio.env.iter().map(shown).collect();
                 asked.passed_env = stdio.pass_env.iter().map(|name| quoted(name).into_owned()).collect();
             }
             TransportConfig::Http(http) => {
                 asked.command_line = quoted(&http.url).into_owned();
-                asked.env = pairs(&http.headers);
+                asked.headers = Some(headers(http));
             }
             TransportConfig::Unsupported(kind) => asked.command_line = quoted(kind).into_owned(),
         }
@@ -86,22 +104,39 @@ impl AskedServer {
     }
 }
 
-fn pairs(members: &std::collections::BTreeMap<String, String>) -> Vec<(String, String)> {
-    members.iter().map(|(name, value)| (quoted(name).into_owned(), quoted(value).into_owned())).collect()
+fn headers(http: &HttpConfig) -> Vec<AskedHeader> {
+    let asked = |(name, value): (&String, &String)| AskedHeader {
+        name: quoted(name).into_owned(),
+        variables: variables(value).into_iter().map(ToOwned::to_owned).collect(),
+    };
+    http.headers.iter().map(asked).collect()
 }
 
 impl fmt::Display for ConsentQuestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.servers.len();
         let servers = if count == 1 { "server" } else { "servers" };
-        write!(f, "This repository wants to start {count} MCP {servers}:")?;
+        let remote = self.servers.iter().filter(|server| server.headers.is_some()).count();
+        let wants = match remote {
+            0 => "start",
+            _ if remote == count => "connect to",
+            _ => "start or connect to",
+        };
+        write!(f, "This repository wants to {wants} {count} MCP {servers}:")?;
         self.servers.iter().try_for_each(|server| write!(f, "\n\n{server}"))
     }
 }
 
 impl fmt::Display for AskedServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (from {})\n  runs: {}", self.name, self.origin, self.command_line)?;
+        let does = if self.headers.is_some() { "connects to" } else { "runs" };
+        write!(f, "{} (from {})\n  {does}: {}", self.name, self.origin, self.command_line)?;
+        for header in self.headers.iter().flatten() {
+            write!(f, "\n  sends: {}", header.name)?;
+            if !header.variables.is_empty() {
+                write!(f, " (with your: {})", header.variables.join(", "))?;
+            }
+        }
         if let Some(cwd) = &self.cwd {
             write!(f, "\n  in: {cwd}")?;
         }

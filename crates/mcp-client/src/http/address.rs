@@ -1,9 +1,10 @@
 //! Where a server may be: the address read, and judged before anything is sent there.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::Uri;
+
+use crate::http::place::Place;
 
 /// Which addresses a host lets be connected to.
 ///
@@ -14,8 +15,8 @@ use http::Uri;
 pub struct AddressPolicy {
     /// Whether `http://` may be used beyond this machine, where everybody on the way can read along. Default: no.
     pub plain_http: bool,
-    /// Whether addresses of private networks and of the link (cloud metadata among them) may be used. Default: no. This
-    /// machine itself may always be.
+    /// Whether addresses that are not on the public internet may be used: of private networks, of the link (cloud metadata
+    /// among them), of reserved ranges. Default: no. This machine itself may always be.
     pub private_networks: bool,
 }
 
@@ -46,7 +47,9 @@ impl AddressPolicy {
     pub(crate) fn judge(&self, address: &Address) -> Result<(), String> {
         let place = address.place();
         if place == Place::Private && !self.private_networks {
-            return Err(format!("{address} is in a private network, which this host does not allow"));
+            return Err(format!(
+                "{address} is not on the public internet (a private network, the link, or a reserved range), which this host does not allow"
+            ));
         }
         if !address.is_tls && place != Place::Loopback && !self.plain_http {
             return Err(format!("{address} is not encrypted; use https, or have the host allow plain http"));
@@ -60,13 +63,6 @@ impl AddressPolicy {
 pub(crate) struct Address {
     uri: Uri,
     is_tls: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Loopback,
-    Private,
-    Public,
 }
 
 impl Address {
@@ -88,6 +84,9 @@ impl Address {
         if authority.host().is_empty() {
             return Err(format!("`{shown}` names no server"));
         }
+        if !is_plain(authority.host()) {
+            return Err(format!("`{shown}` names a server in characters that no name of one has"));
+        }
         Ok(Self { uri, is_tls })
     }
 
@@ -96,8 +95,11 @@ impl Address {
         let base = format!("{}://{}", self.uri.scheme_str()?, self.uri.authority()?);
         let joined = match reference {
             _ if reference.starts_with("//") => format!("{}:{reference}", self.uri.scheme_str()?),
-            _ if reference.contains("://") => reference.to_owned(),
+            _ if has_scheme(reference) => reference.to_owned(),
             _ if reference.starts_with('/') => format!("{base}{reference}"),
+            _ if reference.is_empty() || reference.starts_with('?') => {
+                format!("{base}{}{reference}", self.uri.path())
+            }
             _ => {
                 let folder = self.uri.path().rsplit_once('/').map_or("", |(folder, _)| folder);
                 format!("{base}{folder}/{reference}")
@@ -113,45 +115,24 @@ impl Address {
     }
 
     fn place(&self) -> Place {
-        let host = self.uri.host().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
-        match bare.parse() {
-            Ok(IpAddr::V4(ip)) => place_of_v4(ip),
-            Ok(IpAddr::V6(ip)) => place_of_v6(ip),
-            Err(_) if host == "localhost" || host.ends_with(".localhost") => Place::Loopback,
-            // 0x7f.1, 2130706433 and the like: resolvers read them as IPv4 addresses, and nobody writes them in good faith.
-            Err(_) if host.rsplit('.').next().is_some_and(is_numeric) => Place::Private,
-            Err(_) => Place::Public,
-        }
+        Place::of_host(self.uri.host().unwrap_or_default())
     }
 }
 
-fn is_numeric(label: &str) -> bool {
-    label.starts_with("0x") || (!label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()))
+/// Whether a reference begins with a scheme, as an absolute address does: `://` may stand anywhere in a query.
+fn has_scheme(reference: &str) -> bool {
+    let Some((scheme, _)) = reference.split_once(':') else { return false };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-fn place_of_v4(ip: Ipv4Addr) -> Place {
-    let [first, second, ..] = ip.octets();
-    let shared = first == 100 && (64..128).contains(&second);
-    if ip.is_loopback() {
-        Place::Loopback
-    } else if ip.is_private() || ip.is_link_local() || ip.is_unspecified() || ip.is_broadcast() || shared {
-        Place::Private
-    } else {
-        Place::Public
-    }
-}
-
-fn place_of_v6(ip: Ipv6Addr) -> Place {
-    if let Some(ip) = ip.to_ipv4_mapped() {
-        return place_of_v4(ip);
-    }
-    if ip.is_loopback() {
-        Place::Loopback
-    } else if ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified() {
-        Place::Private
-    } else {
-        Place::Public
+/// Whether a host is written in the characters that names and numbers are made of. What is not (`%31`, `１`) is read as
+/// one number by some and as another by others.
+fn is_plain(host: &str) -> bool {
+    let in_brackets = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match in_brackets {
+        Some(number) => number.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.')),
+        None => host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')),
     }
 }
 
@@ -193,6 +174,13 @@ mod tests {
             ("https://", false, false),
             ("example.com", false, false),
             ("", false, false),
+            ("https://[64:ff9b::10.0.0.1]/", false, true),
+            ("https://[::10.0.0.1]/", false, true),
+            ("https://[2002:a00:1::]/", false, true),
+            ("https://198.18.0.1/", false, true),
+            ("https://%31%30.0.0.1/", false, false),
+            ("https://[fe80::1%25eth0]/", false, false),
+            ("https://１０.0.0.1/", false, false),
             ("https://example.com/#x", false, false),
             ("https://example.com/a b", false, false),
             ("https://example.com/\r\nX: y", false, false),
@@ -217,6 +205,17 @@ mod tests {
         let table = [
             ("/messages?sid=1", Some("http://127.0.0.1:80/messages?sid=1")),
             ("messages", Some("http://127.0.0.1:80/a/messages")),
+            (
+                "messages?u=http://other.example/",
+                Some("http://127.0.0.1:80/a/messages?u=http://other.example/"),
+            ),
+            ("?u=http://other.example/", Some("http://127.0.0.1:80/a/sse?u=http://other.example/")),
+            ("/m?u=https://other.example:8/x", Some("http://127.0.0.1:80/m?u=https://other.example:8/x")),
+            ("", Some("http://127.0.0.1:80/a/sse")),
+            ("a/b:c", Some("http://127.0.0.1:80/a/a/b:c")),
+            ("m#part", None),
+            ("javascript:alert(1)", None),
+            ("http:/m", None),
             ("http://127.0.0.1/m", Some("http://127.0.0.1/m")),
             ("http://127.0.0.1:81/m", None),
             ("https://127.0.0.1/m", None),

@@ -13,7 +13,7 @@ pub(crate) const KEPT_EVENTS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManagerEvent {
-    /// Its process is being started.
+    /// Its process is being started, or it is being connected to.
     Starting {
         /// The server.
         server: Arc<str>,

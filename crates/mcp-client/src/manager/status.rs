@@ -30,7 +30,7 @@ pub struct ServerStatus {
 pub enum ServerState {
     /// Its entry says that it is switched off.
     Disabled,
-    /// Its transport is not supported; the text names it.
+    /// Its transport is not supported, by this build or by this host; the text names it.
     Unsupported(Arc<str>),
     /// It belongs to the repository, and nobody has approved it.
     Unapproved,
@@ -96,6 +96,12 @@ pub enum StartError {
         server: Arc<str>,
         /// The folder.
         folder: PathBuf,
+    },
+    /// It is reached over HTTP, and the host has lent nothing to do that with.
+    #[error("cannot connect to {server}: this host does not connect to servers over HTTP")]
+    NoHttp {
+        /// The server.
+        server: Arc<str>,
     },
     /// It could not be run, or no connection came about.
     #[error(transparent)]

@@ -6,66 +6,21 @@
 //! so a task that was overtaken by a new configuration cannot spoil its successor. A successor waits for the end of its
 //! predecessor's task, so there are never two processes of one server.
 
+pub(crate) mod connect;
+mod slot;
+
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::fingerprint::Fingerprint;
 use crate::manager::clock::Clock;
 use crate::manager::event::{KEPT_EVENTS, ManagerEvent};
-use crate::manager::plan::{Action, Backoff, Condition, decide};
-
-/// Connects to servers.
-pub(crate) trait Connect: Send + Sync + 'static {
-    /// What is needed to start one.
-    type Launch: Send + Sync + 'static;
-    /// A connection.
-    type Link: Link;
-    /// Why there is none.
-    type Error: Send + Sync + 'static;
-
-    /// Starts a server and connects to it, within a time of its own. Dropped, it leaves no process behind.
-    fn connect(
-        self: Arc<Self>,
-        server: Arc<str>,
-        launch: Arc<Self::Launch>,
-    ) -> impl Future<Output = Result<Self::Link, Self::Error>> + Send;
-
-    /// The whole reason in words, for an event.
-    fn describe(error: &Self::Error) -> String;
-
-    /// The error for a start that could not even begin.
-    fn not_begun(reason: NotBegun) -> Self::Error;
-}
-
-/// Why a start did not come to an end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotBegun {
-    NoRuntime,
-    Abandoned,
-}
-
-/// A connection to a server.
-pub(crate) trait Link: Clone + Send + Sync + 'static {
-    /// Waits until it has ended by itself, and says how.
-    fn ended(&self) -> impl Future<Output = String> + Send;
-    /// Whether it has ended by itself.
-    fn has_ended(&self) -> bool;
-    /// Ends it in order, and waits until nothing is left of it.
-    fn close(&self) -> impl Future<Output = ()> + Send;
-    /// Ends it at once, without a runtime.
-    fn end_now(&self);
-}
-
-/// A server that should run.
-pub(crate) struct Wanted<L> {
-    pub(crate) key: Fingerprint,
-    pub(crate) launch: Arc<L>,
-}
+use crate::manager::plan::{Action, Backoff, decide};
+use crate::manager::supervisor::connect::{Connect, Link as _, NotBegun, Wanted};
+use crate::manager::supervisor::slot::{Phase, Slot, State};
 
 /// What is shown of a slot.
 pub(crate) enum Seen<C: Connect> {
@@ -90,44 +45,6 @@ struct Shared<C: Connect> {
     /// Changes whenever a slot does.
     changes: watch::Sender<()>,
     state: Mutex<State<C>>,
-}
-
-struct State<C: Connect> {
-    wanted: BTreeMap<Arc<str>, Wanted<C::Launch>>,
-    slots: BTreeMap<Arc<str>, Slot<C>>,
-    /// Tasks of slots that are gone, until their servers have ended.
-    leaving: BTreeMap<Arc<str>, JoinHandle<()>>,
-    next_number: u64,
-    closed: bool,
-}
-
-struct Slot<C: Connect> {
-    number: u64,
-    key: Fingerprint,
-    phase: Phase<C>,
-    /// Exits in a row before this start.
-    exits: u32,
-    /// Dropped with the slot, which ends the server.
-    _stop: oneshot::Sender<()>,
-    task: Option<JoinHandle<()>>,
-}
-
-enum Phase<C: Connect> {
-    Starting,
-    Running { link: C::Link, since: Duration },
-    Failed { error: Arc<C::Error>, was_reported: bool },
-    Exited { reason: Arc<str>, at: Duration },
-}
-
-impl<C: Connect> Slot<C> {
-    fn condition(&self) -> Condition {
-        match &self.phase {
-            Phase::Starting => Condition::Starting,
-            Phase::Running { .. } => Condition::Running,
-            Phase::Failed { .. } => Condition::Failed,
-            Phase::Exited { at, .. } => Condition::Exited { exits: self.exits, at: *at },
-        }
-    }
 }
 
 impl<C: Connect> Supervisor<C> {
@@ -258,17 +175,6 @@ impl<C: Connect> Drop for Supervisor<C> {
                 }
                 Phase::Failed { .. } | Phase::Exited { .. } => {}
             }
-        }
-    }
-}
-
-impl<C: Connect> State<C> {
-    /// Takes a slot away and lets its server end on its own.
-    fn dismiss(&mut self, server: &Arc<str>) {
-        if let Some(task) = self.slots.remove(server).and_then(|mut slot| slot.task.take())
-            && !task.is_finished()
-        {
-            self.leaving.insert(Arc::clone(server), task);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Which addresses are asked, and where the documents stand. Pure functions.
 
 use haversack_http::without_secrets;
-use oauth2::url::{Host, Url};
+use oauth2::url::Url;
 
+use crate::http::place::Place;
 use crate::oauth::error::OAuthError;
 
 /// Where a protected resource describes itself ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728)).
@@ -59,31 +60,7 @@ pub(super) fn shown(url: &str) -> String {
 
 /// Whether an address leads into this machine or a private network, as far as it says so itself: names are not looked up.
 fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => {
-            let name = name.trim_end_matches('.');
-            name == "localhost" || name.ends_with(".localhost")
-        }
-        Some(Host::Ipv4(ip)) => is_local_v4(ip),
-        Some(Host::Ipv6(ip)) => {
-            let first = ip.segments().first().copied().unwrap_or_default();
-            ip.is_loopback()
-                || ip.is_unspecified()
-                || first & 0xfe00 == 0xfc00 // unique local, RFC 4193
-                || first & 0xffc0 == 0xfe80 // link local
-                || ip.to_ipv4_mapped().is_some_and(is_local_v4)
-        }
-        None => false,
-    }
-}
-
-fn is_local_v4(ip: std::net::Ipv4Addr) -> bool {
-    let [first, second, ..] = ip.octets();
-    ip.is_loopback()
-        || ip.is_private()
-        || ip.is_link_local()
-        || first == 0
-        || (first == 100 && second & 0xc0 == 64) // shared address space, RFC 6598
+    url.host_str().is_some_and(|host| Place::of_host(host) != Place::Public)
 }
 
 /// Where the metadata of a protected resource may stand, best place first: what the challenge named, then the place for
@@ -236,6 +213,11 @@ mod tests {
             ("https://[fd00::1]/x", false, true),
             ("https://2130706433/x", false, true),
             ("https://100.64.0.1/x", false, true),
+            ("https://[64:ff9b::a00:1]/x", false, true),
+            ("https://[::10.0.0.1]/x", false, true),
+            ("https://[2002:a00:1::]/x", false, true),
+            ("https://0.1.2.3/x", false, true),
+            ("https://%31%30.0.0.1/x", false, true),
             ("https://me:pw@auth.example/x", false, false),
             ("https://auth.example/x#f", false, false),
             ("file:///etc/passwd", false, false),

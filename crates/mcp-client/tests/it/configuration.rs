@@ -155,8 +155,9 @@ fn other_transports_are_reported_and_their_siblings_start() {
         }})
         .to_string(),
     );
+    let config = config.without_http();
     assert_eq!(commands(&config), [("h-stdio".into(), "ok".into())]);
-    let reported: Vec<_> = config
+    let mut reported: Vec<_> = config
         .problems()
         .iter()
         .map(|problem| {
@@ -165,9 +166,19 @@ fn other_transports_are_reported_and_their_siblings_start() {
             problem.server.clone().unwrap()
         })
         .collect();
+    reported.sort_unstable();
     assert_eq!(reported, ["a-http", "b-url", "c-streamable", "d-sse", "e-ws", "f-odd"]);
-    assert!(matches!(config.server("a-http").unwrap().config().transport, TransportConfig::Http(_)));
     assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
+fn a_server_over_http_starts_where_this_build_has_http() {
+    let config = one(&json!({"url": "https://h/mcp", "headers": {"Authorization": "Bearer s3cret"}}));
+    assert!(matches!(config.server("s").unwrap().config().transport, TransportConfig::Http(_)));
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let has_http = cfg!(feature = "http");
+    assert_eq!(config.startable().count(), usize::from(has_http));
+    assert_eq!(config.problems().len(), usize::from(!has_http), "{:?}", config.problems());
 }
 
 #[test]
@@ -214,7 +225,7 @@ fn a_later_source_wins_by_name_and_the_host_wins_whatever_the_order() {
 #[test]
 fn a_repository_cannot_take_a_name_of_the_host_even_if_the_hosts_entry_does_not_run() {
     let hosts = [
-        json!({"git": {"type": "http", "url": "https://h"}}),
+        json!({"git": {"type": "ws", "url": "wss://h"}}),
         json!({"git": {"command": "x", "disabled": true}}),
         json!({"git": {"command": ""}}),
         json!({"git": "nonsense"}),

@@ -115,7 +115,7 @@ fn tuning_and_tool_lists_and_host_servers_and_variables_do_not_count() {
     assert_eq!(fingerprint(&with_host), expected);
 
     let mut unsupported = base();
-    unsupported["web"] = json!({"type": "http", "url": "https://h"});
+    unsupported["web"] = json!({"type": "ws", "url": "wss://h"});
     assert_eq!(fingerprint(&with(&unsupported)), expected);
 
     // A name that the host takes is none of the repository's any more.
@@ -142,11 +142,59 @@ fn a_fingerprint_is_stable_over_versions_and_reads_back() {
 fn only_servers_of_the_repository_that_would_start_are_asked_about() {
     assert!(Config::new("/p").consent_question().is_none());
     assert!(Config::new("/p").with_host_servers(&base()).consent_question().is_none());
-    for entry in
-        [json!({"command": "x", "disabled": true}), json!({"url": "https://h"}), json!({"command": ""})]
-    {
+    for entry in [
+        json!({"command": "x", "disabled": true}),
+        json!({"type": "ws", "url": "wss://h"}),
+        json!({"command": ""}),
+    ] {
         assert!(with(&json!({"s": entry})).consent_question().is_none(), "{entry}");
     }
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn the_question_about_a_server_over_http_shows_where_it_is_and_what_it_gets_but_no_value() {
+    let question = with(&json!({
+        "both": {"command": "x"},
+        "web": {"url": "https://h/mcp?team=${TEAM}", "headers": {
+            "Authorization": "Bearer ${GH_TOKEN}${OTHER:-s3cret}", "X-\u{202e}Plain": "s3cret"}}
+    }))
+    .consent_question()
+    .unwrap();
+    let expected = r#"This repository wants to start or connect to 2 MCP servers:
+
+both (from .mcp.json)
+  runs: x
+
+web (from .mcp.json)
+  connects to: https://h/mcp?team=${TEAM}
+  sends: Authorization (with your: GH_TOKEN, OTHER)
+  sends: "X-\u{202e}Plain""#;
+    assert_eq!(question.to_string(), expected);
+    assert!(!format!("{question:?}").contains("s3cret"));
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn any_change_of_an_address_or_a_header_is_another_fingerprint() {
+    let base = json!({"web": {"url": "https://h/mcp", "headers": {"A": "${X}", "B": "2"}}});
+    let changes: [&dyn Fn(&mut Value); 6] = [
+        &|_| {},
+        &|s| s["web"]["url"] = json!("https://h/other"),
+        &|s| s["web"]["headers"]["A"] = json!("${SECRET}"),
+        &|s| s["web"]["headers"]["C"] = json!("2"),
+        &|s| s["web"]["headers"] = json!({"A": "${X}", "C": "2"}),
+        &|s| *s = json!({"web": {"command": "https://h/mcp"}}),
+    ];
+    let all: BTreeSet<_> = changes
+        .iter()
+        .map(|change| {
+            let mut servers = base.clone();
+            change(&mut servers);
+            fingerprint(&with(&servers))
+        })
+        .collect();
+    assert_eq!(all.len(), changes.len(), "two of these changes have one fingerprint");
 }
 
 #[test]

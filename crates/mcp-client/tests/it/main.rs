@@ -13,6 +13,10 @@ mod consent;
 mod ending;
 mod expansion;
 mod managing;
+#[cfg(feature = "http")]
+mod web;
+#[cfg(feature = "http")]
+mod managing_http;
 mod faulty;
 #[cfg(feature = "http")]
 mod faulty_http;

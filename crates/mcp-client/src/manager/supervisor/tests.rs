@@ -6,6 +6,8 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::*;
+use crate::fingerprint::Fingerprint;
+use crate::manager::supervisor::connect::Link;
 
 /// What a server of the tests does.
 #[derive(Clone, Copy, Debug)]
