@@ -17,7 +17,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "haversack-tool-adapter",
         &["haversack-agent-core", "haversack-mcp-client", "haversack-skills", "haversack-skill-runtime"],
     ),
-    ("haversack-skill-server", &["haversack-skill-runtime"]),
+    // The library stands on what skill-runtime stands on; the others are for the program, each behind a feature.
+    (
+        "haversack-skill-server",
+        &[
+            "haversack-skill-runtime",
+            "haversack-skills",
+            "haversack-agent-core",
+            "haversack-http",
+            "haversack-mcp-client",
+            "haversack-providers",
+            "haversack-tool-adapter",
+        ],
+    ),
     (
         "haversack",
         &[
