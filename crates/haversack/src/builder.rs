@@ -39,6 +39,8 @@ pub struct HaversackBuilder {
     pub(crate) browses_servers: bool,
     #[cfg(feature = "http")]
     pub(crate) http: Option<haversack_mcp_client::http::HttpAccess>,
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    pub(crate) served_skills: bool,
     pub(crate) consent: Option<Arc<dyn Consent>>,
     pub(crate) consent_folder: Option<PathBuf>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
@@ -84,6 +86,8 @@ impl HaversackBuilder {
             browses_servers: false,
             #[cfg(feature = "http")]
             http: None,
+            #[cfg(all(feature = "skills", feature = "mcp"))]
+            served_skills: false,
             consent: None,
             consent_folder: None,
             approver: None,
@@ -198,6 +202,17 @@ impl HaversackBuilder {
     #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
     pub fn browse_servers(mut self) -> Self {
         self.browses_servers = true;
+        self
+    }
+
+    /// Offers the skills that servers serve (SEP-2640), under names like `docs:pdf`, in a section of the prompt behind
+    /// that of the local skills and through the same `skill` tool. Each server's skills are asked about once, and again
+    /// when a byte of them changes; their files are read when the model asks for them, and checked at each read. Off by
+    /// default: they are texts of others that tell the model what to do.
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    #[cfg_attr(docsrs, doc(cfg(all(feature = "skills", feature = "mcp"))))]
+    pub fn served_skills(mut self) -> Self {
+        self.served_skills = true;
         self
     }
 

@@ -29,6 +29,8 @@ impl ConsentQuestion {
 pub enum ConsentSubject {
     /// Skills of the repository and of its packages: text that tells the model what to do.
     Skills,
+    /// Skills that an MCP server offers: the same, of whoever runs the server.
+    ServedSkills,
     /// Servers of the repository: commands that run with the user's rights, addresses that get what it says.
     Servers,
 }

@@ -16,6 +16,8 @@ use haversack_agent_core::model::{Model, PromptSection};
 use haversack_agent_core::run::Run;
 use haversack_agent_core::session::Session;
 use haversack_agent_core::tool_context::Tool;
+#[cfg(all(feature = "skills", feature = "mcp"))]
+use haversack_tool_adapter::served_skills::ServedSkills;
 #[cfg(feature = "skills")]
 use haversack_tool_adapter::skill_tool::{SkillTool, protected_skills};
 
@@ -106,6 +108,10 @@ impl Haversack {
             hints: Vec::new(),
             #[cfg(feature = "skills")]
             reader: None,
+            #[cfg(all(feature = "skills", feature = "mcp"))]
+            served: None,
+            #[cfg(all(feature = "skills", feature = "mcp"))]
+            about_served: None,
         };
         // Servers first, since a skill may require one; their section of the prompt stands behind that of the skills.
         let about_servers = self.add_servers(&mut gathered).await?;
@@ -148,13 +154,35 @@ impl Haversack {
         let available = available.with_servers(self.0.servers.connected());
         let consent = self.0.host.consent.as_deref();
         let found = self.0.skills.prepare(consent, available, open_files, &mut gathered.report).await;
+        #[cfg(feature = "mcp")]
+        let tool = SkillTool::with_served(Arc::clone(&found.reader), self.add_served_skills(gathered).await);
+        #[cfg(not(feature = "mcp"))]
         let tool = SkillTool::for_reader(Arc::clone(&found.reader));
         gathered.tools.extend(tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>));
         if !found.catalogue.text.is_empty() {
             gathered.sections.push(PromptSection::new("skills", found.catalogue.text));
         }
+        #[cfg(feature = "mcp")]
+        gathered.sections.extend(gathered.about_served.take());
         gathered.hints.extend(open_files.iter().filter_map(|file| found.reader.snapshot().hint(file)));
         gathered.reader = Some(found.reader);
+    }
+
+    /// The skills of servers; their section waits for that of the local ones.
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    async fn add_served_skills(&self, gathered: &mut Gathered) -> Arc<ServedSkills> {
+        let host = &self.0.host;
+        let mut offers = Vec::new();
+        if host.served_skills {
+            let consent = host.consent.as_deref();
+            offers = crate::served_side::agreed(&self.0.servers, consent, &mut gathered.report).await;
+        }
+        let served = Arc::new(ServedSkills::new(offers, self.0.skills.limits().clone()));
+        let (section, omitted) = served.section(self.0.skills.catalogue_options());
+        crate::served_side::describe(&served, &omitted, &mut gathered.report);
+        gathered.about_served = section.map(|text| PromptSection::new("served-skills", text));
+        gathered.served = Some(Arc::clone(&served));
+        served
     }
 
     #[cfg(not(feature = "skills"))]
@@ -225,18 +253,27 @@ struct Gathered {
     hints: Vec<String>,
     #[cfg(feature = "skills")]
     reader: Option<Arc<haversack_skills::Reader>>,
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    served: Option<Arc<ServedSkills>>,
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    about_served: Option<PromptSection>,
 }
 
 impl Gathered {
     /// Keeps the texts of loaded skills through a compaction.
     #[cfg(feature = "skills")]
     fn protect(&self, builder: AgentBuilder) -> AgentBuilder {
-        match &self.reader {
-            Some(reader) => {
-                builder.compaction(Compaction::default().with_protected(protected_skills(Arc::clone(reader))))
+        let Some(reader) = &self.reader else { return builder };
+        let protected = protected_skills(Arc::clone(reader));
+        #[cfg(feature = "mcp")]
+        let protected = {
+            let served = self.served.clone();
+            move |going: &[Arc<Message>]| {
+                served.iter().for_each(|served| served.forget_all());
+                protected(going)
             }
-            None => builder,
-        }
+        };
+        builder.compaction(Compaction::default().with_protected(protected))
     }
 
     #[cfg(not(feature = "skills"))]

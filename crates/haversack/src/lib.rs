@@ -124,6 +124,8 @@ mod builder;
 mod skill_side;
 #[cfg(feature = "mcp")]
 mod server_side;
+#[cfg(all(feature = "skills", feature = "mcp"))]
+mod served_side;
 mod equip;
 
 pub use builder::HaversackBuilder;

@@ -130,6 +130,12 @@ impl ServerSide {
         made
     }
 
+    /// The servers that are connected, and where answers about them are kept and for which workspace.
+    #[cfg(feature = "skills")]
+    pub(crate) fn ready(&self) -> (Vec<ReadyServer>, &dyn ConsentStore, &str) {
+        (self.manager.ready(), &*self.store, &self.workspace)
+    }
+
     /// Ends all servers and forgets failures and answers, so that the next run starts and asks anew.
     pub(crate) async fn reload(&self) -> Option<Note> {
         self.manager.reload();

@@ -68,6 +68,18 @@ impl SkillSide {
         })
     }
 
+    /// The bounds of pages and files.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// How the list of skills is written.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn catalogue_options(&self) -> &CatalogueOptions {
+        &self.catalogue
+    }
+
     /// Forgets what was read and answered, so that the next run looks and asks anew.
     pub(crate) fn reload(&self) -> Option<Note> {
         *self.registry.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -94,7 +94,7 @@ pub mod write;
 #[cfg(test)]
 mod linear;
 pub mod limits;
-mod text;
+pub mod text;
 pub mod page;
 mod attach;
 mod scope;

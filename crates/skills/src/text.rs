@@ -8,7 +8,8 @@ fn is_deceptive(c: char) -> bool {
 }
 
 /// One line: every run of white space one blank, no control characters, nothing that is not seen.
-pub(crate) fn line(text: &str) -> String {
+#[must_use]
+pub fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut blank = false;
     for c in text.chars() {
@@ -39,7 +40,8 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 /// The text as the value of an attribute, or between tags.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -55,7 +57,8 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// The text with every tag of a name made harmless, so that it can neither end the wrapper that it is put into nor begin
 /// another one that looks like ours. Tags whose names begin with this one count too: `skill_resource` with `skill`.
-pub(crate) fn keep_open(text: &str, tag: &str) -> String {
+#[must_use]
+pub fn keep_open(text: &str, tag: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('<') {

@@ -8,6 +8,9 @@ use haversack_agent_core::prelude::*;
 use haversack_skills::{LoadError, Reader};
 use serde_json::{Value, json};
 
+#[cfg(feature = "mcp")]
+use crate::served_skills::ServedSkills;
+
 /// The name of the tool.
 pub const SKILL_TOOL: &str = "skill";
 
@@ -27,19 +30,60 @@ pub const SKILL_TOOL: &str = "skill";
 pub struct SkillTool {
     spec: ToolSpec,
     reader: Arc<Reader>,
+    #[cfg(feature = "mcp")]
+    served: Option<Arc<ServedSkills>>,
 }
 
 impl SkillTool {
     /// A tool over what this reader may hand out; `None` when that is nothing.
     pub fn for_reader(reader: Arc<Reader>) -> Option<Self> {
         let usable = reader.snapshot().skills().any(|skill| skill.is_for_model());
-        let spec = ToolSpec::new(SKILL_TOOL, DESCRIPTION).with_schema(schema()).read_only();
-        usable.then_some(Self { spec, reader })
+        usable.then(|| Self::new(reader))
+    }
+
+    /// A tool over what this reader may hand out and what servers offer; `None` when that is nothing. A local skill
+    /// comes before a served one of its name.
+    #[cfg(feature = "mcp")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "mcp")))]
+    pub fn with_served(reader: Arc<Reader>, served: Arc<ServedSkills>) -> Option<Self> {
+        if served.is_empty() {
+            return Self::for_reader(reader);
+        }
+        Some(Self { served: Some(served), ..Self::new(reader) })
+    }
+
+    fn new(reader: Arc<Reader>) -> Self {
+        Self {
+            spec: ToolSpec::new(SKILL_TOOL, DESCRIPTION).with_schema(schema()).read_only(),
+            reader,
+            #[cfg(feature = "mcp")]
+            served: None,
+        }
     }
 
     /// What was offered and loaded so far.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.reader
+    }
+
+    /// The answer of a server's skill, or of a search that looks at them too; `None` when it is none of theirs.
+    #[cfg(feature = "mcp")]
+    async fn served(&self, asked: &Asked<'_>) -> Option<Result<String, ToolError>> {
+        let served = self.served.as_ref()?;
+        if let Some(query) = asked.search {
+            let found = self.reader.search(query);
+            let mut lines: Vec<_> =
+                (!found.hits.is_empty()).then_some(found.text.clone()).into_iter().collect();
+            lines.extend(served.search(query));
+            return Some(Ok(if lines.is_empty() { found.text } else { lines.join("\n") }));
+        }
+        let name =
+            asked.name.filter(|name| self.reader.snapshot().get(name).is_none() && served.contains(name))?;
+        Some(match asked.resource {
+            None => served.load(name, asked.page).await,
+            Some("." | "./" | "") => served.files(name),
+            Some(path) => served.resource(name, path, asked.page).await,
+        })
     }
 
     fn answer(&self, asked: &Asked<'_>) -> Result<ToolOutput, ToolError> {
@@ -75,7 +119,12 @@ impl Tool for SkillTool {
     }
 
     async fn call(&self, arguments: Value, _context: ToolContext) -> Result<ToolOutput, ToolError> {
-        self.answer(&Asked::read(&arguments)?)
+        let asked = Asked::read(&arguments)?;
+        #[cfg(feature = "mcp")]
+        if let Some(answer) = self.served(&asked).await {
+            return answer.map(ToolOutput::text);
+        }
+        self.answer(&asked)
     }
 }
 

@@ -8,6 +8,8 @@ mod skills;
 mod servers;
 #[cfg(feature = "http")]
 mod servers_over_http;
+#[cfg(feature = "http")]
+mod served_skills;
 mod fs_files;
 mod fs_jail;
 mod fs_policy;

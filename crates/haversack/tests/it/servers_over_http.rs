@@ -9,14 +9,62 @@ use haversack::http::{
 };
 use haversack::mcp::http::HttpAccess;
 use serde_json::{Value, json};
+use sha2::Digest as _;
 
 use crate::project::Project;
 
-const URL: &str = "https://docs.example/mcp";
+pub(crate) const URL: &str = "https://docs.example/mcp";
 
 /// One legacy server with one tool, wherever it is asked; it remembers where, and with which token.
 #[derive(Clone, Default)]
-struct Web(Arc<Mutex<Vec<Seen>>>);
+pub(crate) struct Web(Arc<Mutex<Vec<Seen>>>, Arc<Mutex<Skills>>);
+
+/// The text of the server's one skill, and how often a file of it was read.
+#[derive(Default)]
+struct Skills {
+    text: Option<String>,
+    reads: usize,
+}
+
+impl Web {
+    /// Has the server offer a skill with this body.
+    pub(crate) fn serve_skill(&self, body: &str) {
+        let text = format!("---\nname: pdf\ndescription: Reads forms.\n---\n{body}\n");
+        self.1.lock().unwrap().text = Some(text);
+    }
+
+    pub(crate) fn reads(&self) -> usize {
+        self.1.lock().unwrap().reads
+    }
+
+    fn result(&self, method: &str) -> Value {
+        let mut skills = self.1.lock().unwrap();
+        match (method, &skills.text) {
+            ("initialize", None) => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "web", "version": "1"}}),
+            ("initialize", Some(_)) => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {},
+                "resources": {}, "extensions": {"io.modelcontextprotocol/skills": {}}},
+                "serverInfo": {"name": "web", "version": "1"}}),
+            ("tools/list", _) => {
+                json!({"tools": [{"name": "look_up", "inputSchema": {"type": "object"}}]})
+            }
+            ("skills/list", Some(text)) => {
+                let digest: String = sha2::Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
+                let file = json!({"uri": SKILL, "digest": format!("sha256:{digest}"), "size": text.len()});
+                let frontmatter = json!({"name": "pdf", "description": "Reads forms."});
+                json!({"skills": [{"uri": SKILL, "frontmatter": frontmatter, "resources": [file]}]})
+            }
+            ("resources/read", Some(text)) => {
+                let result = json!({"contents": [{"uri": SKILL, "text": text}]});
+                skills.reads += 1;
+                result
+            }
+            _ => Value::Null,
+        }
+    }
+}
+
+const SKILL: &str = "skill://docs/pdf/SKILL.md";
 
 /// An address and a token.
 type Seen = (String, Option<String>);
@@ -34,12 +82,7 @@ impl HttpClient for Web {
         let Some(id) = message.get("id") else {
             return Ok(HttpResponse::new(StatusCode::ACCEPTED, Bytes::new()));
         };
-        let result = match message.get("method").and_then(Value::as_str) {
-            Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "web", "version": "1"}}),
-            Some("tools/list") => json!({"tools": [{"name": "look_up", "inputSchema": {"type": "object"}}]}),
-            _ => Value::Null,
-        };
+        let result = self.result(message.get("method").and_then(Value::as_str).unwrap_or_default());
         let answer = match result {
             Value::Null => {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown"}})

@@ -12,7 +12,8 @@ use haversack_mcp_client::http::{AddressPolicy, HttpOptions};
 use haversack_mcp_client::oauth::{AuthorizationRequest, Browser, ClientCredentials, OAuth, OAuthOptions};
 use haversack_mcp_client::protocol::{EraChoice, ToolInfo};
 use haversack_mcp_client::{Client, ClientOptions, Elicitation, ElicitationAnswer, ElicitationHandler};
-use haversack_skills::document::{Document, ParseOptions};
+use haversack_skills::Limits;
+use haversack_tool_adapter::served_skills::{ServedOffer, ServedSkills};
 use serde_json::{Map, Value, json};
 
 type Fault = Box<dyn Error + Send + Sync>;
@@ -143,17 +144,14 @@ async fn use_everything(client: &Client) -> Result<(), Fault> {
 
 /// Lists the skills that are served and reads of them what is asked, each file only if the one before was what it should.
 async fn skills(client: &Client, scenario: &str) -> Result<(), Fault> {
-    for skill in client.list_skills().await?.items {
+    let offer = ServedOffer::new("suite", client.clone(), client.list_skills().await?.items);
+    let served = ServedSkills::new([offer], Limits::default());
+    for name in served.names() {
         if scenario.ends_with("no-prefetch") {
             continue;
         }
-        let root = skill.uri.strip_suffix("/SKILL.md").unwrap_or(&skill.uri).to_owned();
-        let text = client.read_skill_file(&skill, &skill.uri).await?;
-        let document = Document::parse(&text, &ParseOptions::new());
-        if document.fields().is_none_or(|fields| fields.to_json() != skill.frontmatter) {
-            return Err("the front matter is not what the list says".into());
-        }
-        client.read_skill_file(&skill, &format!("{root}/references/FORMS.md")).await?;
+        served.load(name, 1).await?;
+        served.resource(name, "references/FORMS.md", 1).await?;
     }
     Ok(())
 }
