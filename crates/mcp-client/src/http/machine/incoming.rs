@@ -310,7 +310,11 @@ impl HttpMachine {
                 Some(Ok(SseItem::Event(event))) => event,
                 Some(Ok(_)) => continue,
             };
-            if !event.id.is_empty()
+            // An event that the end of the stream cut off may be half of one. Then its id does not count either: what comes
+            // after it would be asked for, and the event itself be lost.
+            let is_whole = event.closed || is_json(event.data);
+            if is_whole
+                && !event.id.is_empty()
                 && let Ok(last) = HeaderValue::from_bytes(event.id)
             {
                 exchange.last_event = Some(last);
@@ -321,9 +325,8 @@ impl HttpMachine {
                 self.take_endpoint(now, client, id, &endpoint);
                 continue;
             }
-            // An event that the end of the stream cut off may be half of one.
             let is_message = event.name.is_empty() || event.name == b"message";
-            if !is_message || event.data.is_empty() || !event.closed && !is_json(event.data) {
+            if !is_message || event.data.is_empty() || !is_whole {
                 continue;
             }
             if let Purpose::Renewal { id: wanted } = &exchange.purpose {

@@ -1,5 +1,7 @@
 //! The machine without a network: what is sent, and what comes of answers that are cut anywhere.
 
+mod cuts;
+
 use serde_json::json;
 
 use super::*;
