@@ -29,6 +29,8 @@ pub struct HaversackBuilder {
     pub(crate) skill_limits: haversack_skills::Limits,
     #[cfg(feature = "skills")]
     pub(crate) catalogue: haversack_skills::CatalogueOptions,
+    #[cfg(feature = "skill-modes")]
+    pub(crate) skill_modes: Option<crate::skill_modes::SkillModes>,
     #[cfg(feature = "mcp")]
     pub(crate) host_servers: Vec<serde_json::Value>,
     #[cfg(feature = "mcp")]
@@ -76,6 +78,8 @@ impl HaversackBuilder {
             skill_limits: haversack_skills::Limits::default(),
             #[cfg(feature = "skills")]
             catalogue: haversack_skills::CatalogueOptions::default(),
+            #[cfg(feature = "skill-modes")]
+            skill_modes: None,
             #[cfg(feature = "mcp")]
             host_servers: Vec::new(),
             #[cfg(feature = "mcp")]
@@ -140,6 +144,15 @@ impl HaversackBuilder {
     #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
     pub fn catalogue(mut self, options: haversack_skills::CatalogueOptions) -> Self {
         self.catalogue = options;
+        self
+    }
+
+    /// Makes tools of skills in tool and agent mode: a pipeline is the tool `skill_<name>`, a sub-agent the tool of its
+    /// name. Without it all skills are texts.
+    #[cfg(feature = "skill-modes")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
+    pub fn skill_modes(mut self, modes: crate::skill_modes::SkillModes) -> Self {
+        self.skill_modes = Some(modes);
         self
     }
 

@@ -33,6 +33,8 @@ struct Parts {
     host: HaversackBuilder,
     #[cfg(feature = "skills")]
     skills: crate::skill_side::SkillSide,
+    #[cfg(feature = "skill-modes")]
+    modes: Option<crate::skill_modes::ModeSide>,
     #[cfg(feature = "mcp")]
     servers: crate::server_side::ServerSide,
 }
@@ -66,6 +68,8 @@ impl Haversack {
         Self(Arc::new(Parts {
             #[cfg(feature = "skills")]
             skills: skill_side(&mut host, &root),
+            #[cfg(feature = "skill-modes")]
+            modes: crate::skill_modes::ModeSide::of(&mut host),
             #[cfg(feature = "mcp")]
             servers: server_side(&mut host, root),
             host,
@@ -153,7 +157,10 @@ impl Haversack {
         #[cfg(feature = "mcp")]
         let available = available.with_servers(self.0.servers.connected());
         let consent = self.0.host.consent.as_deref();
-        let found = self.0.skills.prepare(consent, available, open_files, &mut gathered.report).await;
+        let tools = gathered.tools.clone();
+        let sort = |snapshot, report: &mut Report| self.sort_skills(snapshot, &tools, report);
+        let found = self.0.skills.prepare(consent, available, open_files, &sort, &mut gathered.report).await;
+        gathered.tools.extend(found.tools);
         #[cfg(feature = "mcp")]
         let tool = SkillTool::with_served(Arc::clone(&found.reader), self.add_served_skills(gathered).await);
         #[cfg(not(feature = "mcp"))]
@@ -183,6 +190,36 @@ impl Haversack {
         gathered.about_served = section.map(|text| PromptSection::new("served-skills", text));
         gathered.served = Some(Arc::clone(&served));
         served
+    }
+
+    /// Without modes all skills are texts.
+    #[cfg(feature = "skills")]
+    #[cfg_attr(
+        not(feature = "skill-modes"),
+        expect(unused_variables, clippy::unused_self, reason = "only modes make tools of skills")
+    )]
+    fn sort_skills(
+        &self,
+        snapshot: haversack_skills::Snapshot,
+        tools: &[Arc<dyn Tool>],
+        report: &mut Report,
+    ) -> crate::skill_side::Sorted {
+        #[cfg(feature = "skill-modes")]
+        if let Some(modes) = &self.0.modes {
+            let (texts, mut made) = modes.make(&snapshot, tools, report);
+            let tools = std::mem::take(&mut made.tools);
+            let tell = Box::new(move |report: &mut Report| crate::skill_modes::describe(&made, report));
+            return crate::skill_side::Sorted { texts, tools, tell };
+        }
+        crate::skill_side::Sorted { texts: snapshot, tools: Vec::new(), tell: Box::new(|_| {}) }
+    }
+
+    /// What agent-mode skills run on, if there are [modes](HaversackBuilder::skill_modes): contracts that wait to be
+    /// resumed and the day's books, to be stored with the session.
+    #[cfg(feature = "skill-modes")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
+    pub fn agent_skills(&self) -> Option<&haversack_skill_runtime::agent::AgentSkills> {
+        self.0.modes.as_ref().map(|modes| &modes.agents)
     }
 
     #[cfg(not(feature = "skills"))]

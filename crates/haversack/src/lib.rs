@@ -93,6 +93,7 @@
 //! | `http` | no | MCP servers with a `url`, over Streamable HTTP: [`HaversackBuilder::mcp_over_http`] |
 //! | `providers` | yes | models over HTTP |
 //! | `fs-tools` | no | [tools of a coding host](fs_tools): files in a root, commands; brings `mcp` |
+//! | `skill-modes` | no | skills that are [pipelines or sub-agents](SkillModes) as tools of their own; brings `skills` |
 //! | `full` | no | all of them |
 //!
 //! The clock of the agent is tokio's. For the testing kit, derived schemas of typed tools and the full JSON Schema
@@ -108,6 +109,9 @@ pub use haversack_mcp_client as mcp;
 #[cfg(feature = "providers")]
 #[cfg_attr(docsrs, doc(cfg(feature = "providers")))]
 pub use haversack_providers as providers;
+#[cfg(feature = "skill-modes")]
+#[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
+pub use haversack_skill_runtime as skill_runtime;
 #[cfg(feature = "skills")]
 #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
 pub use haversack_skills as skills;
@@ -119,6 +123,8 @@ mod report;
 #[cfg(feature = "fs-tools")]
 #[cfg_attr(docsrs, doc(cfg(feature = "fs-tools")))]
 pub mod fs_tools;
+#[cfg(feature = "skill-modes")]
+mod skill_modes;
 mod builder;
 #[cfg(feature = "skills")]
 mod skill_side;
@@ -133,6 +139,9 @@ pub use consent::{Consent, ConsentQuestion, ConsentSubject};
 pub use equip::{Equipped, Haversack};
 pub use error::Error;
 pub use report::{Note, Report, SectionCost, ServerReport, SkillReport, SkillState};
+#[cfg(feature = "skill-modes")]
+#[cfg_attr(docsrs, doc(cfg(feature = "skill-modes")))]
+pub use skill_modes::SkillModes;
 
 /// What nearly every host needs, in one import: the loop's [prelude](agent_core::prelude).
 pub mod prelude {

@@ -50,6 +50,10 @@ pub enum SkillState {
     Invalid(String),
     /// Another skill of the same name comes first.
     Shadowed,
+    /// It is a pipeline, behind the tool of this name.
+    Pipeline(Arc<str>),
+    /// It is a sub-agent, behind the tool of this name.
+    Agent(Arc<str>),
 }
 
 impl fmt::Display for SkillState {
@@ -59,6 +63,8 @@ impl fmt::Display for SkillState {
             Self::Omitted => f.write_str("found by search only"),
             Self::Withheld(why) => write!(f, "withheld: {why}"),
             Self::Invalid(why) => write!(f, "invalid: {why}"),
+            Self::Pipeline(tool) => write!(f, "the tool {tool}, a pipeline"),
+            Self::Agent(tool) => write!(f, "the tool {tool}, a sub-agent"),
             Self::Shadowed => f.write_str("another skill of this name comes first"),
         }
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use haversack_agent_core::tool_context::Tool;
 use haversack_skills::consent::{
     Consent as Settled, ConsentStore, Decision, JsonStore, MemoryStore, Question,
 };
@@ -27,6 +28,15 @@ pub(crate) struct SkillSide {
 pub(crate) struct RunSkills {
     pub(crate) reader: Arc<Reader>,
     pub(crate) catalogue: Catalogue,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+}
+
+/// Skills that are no texts, made tools: gives back the skills that are left, the tools, and what to say in the report
+/// once the skills have their lines there.
+pub(crate) struct Sorted {
+    pub(crate) texts: Snapshot,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tell: Box<dyn FnOnce(&mut Report)>,
 }
 
 impl SkillSide {
@@ -50,6 +60,7 @@ impl SkillSide {
         consent: Option<&dyn Consent>,
         available: Available,
         open_files: &[&str],
+        sort: &(dyn Fn(Snapshot, &mut Report) -> Sorted + Sync),
         report: &mut Report,
     ) -> RunSkills {
         let question = self.with_registry(|registry| registry.question(&self.workspace));
@@ -59,12 +70,13 @@ impl SkillSide {
         };
         let filter = Filter::new(settled).with_available(available);
         self.with_registry(|registry| {
-            let snapshot = registry.snapshot(&filter);
-            let catalogue = snapshot.catalogue(&self.catalogue, open_files);
-            describe(registry, &snapshot, &catalogue, report);
-            let reader = Reader::new(snapshot);
+            let Sorted { texts, tools, tell } = sort(registry.snapshot(&filter), report);
+            let catalogue = texts.catalogue(&self.catalogue, open_files);
+            describe(registry, &texts, &catalogue, report);
+            tell(report);
+            let reader = Reader::new(texts);
             reader.note_offered(&catalogue);
-            RunSkills { reader: Arc::new(reader), catalogue }
+            RunSkills { reader: Arc::new(reader), catalogue, tools }
         })
     }
 

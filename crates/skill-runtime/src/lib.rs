@@ -4,7 +4,7 @@
 //!
 //! | mode | what it is | what runs it |
 //! | --- | --- | --- |
-//! | prompt | text that the model reads when it needs it | the `skill` tool of `haversack-tool-adapter` |
+//! | prompt | text that the model reads when it needs it | the `skill` tool of `haversack-tool-adapter`; [`prompt`] is its layout with a query |
 //! | tool | a pipeline of tool calls with templates, the same every time | [`pipeline`] |
 //! | agent | a sub-agent with a contract and its own budget | [`agent`] |
 //!
@@ -36,6 +36,7 @@ pub mod metadata;
 pub mod source;
 pub mod format;
 pub mod validate;
+pub mod prompt;
 pub mod pipeline;
 pub mod agent;
 pub mod capability;

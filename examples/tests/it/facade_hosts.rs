@@ -82,3 +82,22 @@ async fn narrowed_subagent_reads_and_cannot_write() {
     assert!(text.contains("here.txt") && text.contains("writing was not possible"), "{text}");
     assert!(!folder.path().join("planted").exists());
 }
+
+#[tokio::test]
+async fn skill_modes_runs_a_skill_of_each_mode() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("skill_modes");
+    let text = ok(env!("CARGO_BIN_EXE_skill_modes"), &[folder.to_str().unwrap()], "").await;
+    for part in [
+        "skill greet: offered",
+        "skill proof-reader: the tool proof-reader, a sub-agent",
+        "skill shout: the tool skill_shout, a pipeline",
+        "Say hello, use the first name",
+        "asked: skill_shout",
+        "[\"HELLO\",\"YOU\"]",
+        "### Step 2: count [done]\n8\n",
+        "[Agent Result]\nSkill: proof-reader\n",
+        "Status: completed\n\nHelo -> Hello\n",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}

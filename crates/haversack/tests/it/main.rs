@@ -5,6 +5,7 @@
 mod project;
 
 mod skills;
+mod modes;
 mod servers;
 #[cfg(feature = "http")]
 mod servers_over_http;

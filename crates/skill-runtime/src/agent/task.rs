@@ -1,32 +1,27 @@
 //! One skill as a tool, and one call of it: contract, agent, tries, report.
 
-use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
+mod request;
+mod tools;
+mod run;
+
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::{Either, select};
-use futures_util::{FutureExt as _, pin_mut};
-use haversack_agent_core::agent::Agent;
-use haversack_agent_core::model::Model;
-use haversack_agent_core::subagent::SubAgent;
-use haversack_agent_core::tool::{Claim, Effects, ToolError, ToolErrorKind, ToolOutput, ToolSpec};
+use haversack_agent_core::tool::{Claim, Effects, ToolError, ToolOutput, ToolSpec};
 use haversack_agent_core::tool_context::{Tool, ToolContext};
 use serde_json::{Value, json};
 
-use crate::agent::contract::{
-    Constraints, Contract, ContractState, DEFAULT_TIMEOUT_MS, MAX_CRITERIA_CHARS, MAX_TASK_CHARS,
-};
-use crate::agent::decay::tools_for;
+use crate::agent::contract::{Constraints, Contract, ContractState, DEFAULT_TIMEOUT_MS};
 use crate::agent::desk::Permit;
-use crate::agent::finish::{Judge, report_of};
-use crate::agent::guard::{ContractHooks, GuardedTool, MeteredModel, keep};
+use crate::agent::finish::report_of;
+use crate::agent::guard::keep;
 use crate::agent::live::Live;
 use crate::agent::report::{Report, ReportStatus};
 use crate::agent::runtime::{AgentSkills, Shared};
-use crate::agent::seams::{Handoff, SpawnRequest, Spawned};
+use crate::agent::seams::{Handoff, Spawned};
 use crate::agent::skill::AgentSkill;
+use request::{Request, schema};
+use tools::Tools;
 
 /// Tries after the first at most, whatever a skill asks for: each is a whole run.
 const MAX_RETRIES: u64 = 5;
@@ -55,66 +50,6 @@ struct AgentTool {
     parent_tools: Arc<[String]>,
 }
 
-/// The arguments of a call.
-struct Request {
-    task: String,
-    timeout_ms: Option<u64>,
-    success_criteria: String,
-    resume: Option<String>,
-    handoff_reason: Option<String>,
-    handoff_context: Option<Value>,
-}
-
-impl Request {
-    fn read(arguments: &Value) -> Result<Self, ToolError> {
-        let text = |name| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
-        let task = text("task").filter(|task| !task.trim().is_empty());
-        let timeout_ms = arguments.get("timeout_ms").map(|v| v.as_u64().filter(|ms| *ms > 0));
-        if timeout_ms == Some(None) {
-            return Err(ToolError::invalid_arguments("`timeout_ms` has to be a whole number above 0"));
-        }
-        Ok(Self {
-            task: task.ok_or_else(|| ToolError::invalid_arguments("`task` is required"))?,
-            timeout_ms: timeout_ms.flatten(),
-            success_criteria: text("success_criteria").unwrap_or_default(),
-            resume: text("resume"),
-            handoff_reason: text("handoff_reason").filter(|reason| !reason.trim().is_empty()),
-            handoff_context: arguments.get("handoff_context").cloned(),
-        })
-    }
-}
-
-fn schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "task": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": MAX_TASK_CHARS,
-                "description": "The whole task. The agent sees nothing else of this conversation.",
-            },
-            "success_criteria": {
-                "type": "string",
-                "maxLength": MAX_CRITERIA_CHARS,
-                "description": "When the task is done.",
-            },
-            "timeout_ms": {"type": "integer", "minimum": 1, "description": "60000 by default."},
-            "resume": {
-                "type": "string",
-                "description": "The id of a suspended contract to go on with; `task` is then the answer to it.",
-            },
-            "handoff_reason": {
-                "type": "string",
-                "description": "Hands the task to an agent of this kind that runs already, if there is one.",
-            },
-            "handoff_context": {"description": "Anything that goes with a handoff."},
-        },
-        "required": ["task"],
-        "additionalProperties": false,
-    })
-}
-
 /// What one call has while it runs; the day's tokens are booked however it ends.
 struct Work {
     live: Arc<Live>,
@@ -129,12 +64,6 @@ impl Drop for Work {
         let used = self.live.lock().used.tokens.saturating_sub(self.before);
         self.shared.desk.book_tokens(&self.skill, used);
     }
-}
-
-/// The tools of one agent, and those that it does not get although it would inherit them.
-struct Tools {
-    given: BTreeMap<String, Arc<dyn Tool>>,
-    withheld: BTreeMap<String, &'static str>,
 }
 
 #[async_trait]
@@ -287,161 +216,6 @@ impl AgentTool {
         let more = *used < max;
         *used += u64::from(more);
         more
-    }
-
-    fn tools_of(&self, live: &Arc<Live>) -> Tools {
-        let contract = live.contract();
-        let names = tools_for(&self.skill.config, self.parent_tools.iter().map(String::as_str));
-        let whitelist: Arc<[String]> = names.into();
-        let mut tools = Tools { given: BTreeMap::new(), withheld: BTreeMap::new() };
-        for tool in &self.shared.tools {
-            let name = tool.spec().name.to_string();
-            if !whitelist.contains(&name) {
-                continue;
-            }
-            let facts = self.shared.facts(&name);
-            let agent = tool.spec().origin.starts_with("agent:");
-            let why = if contract.constraints.no_network && !facts.offline {
-                Some("the contract allows no network, and the host does not say that the tool needs none")
-            } else if contract.constraints.sandbox_required && !facts.sandboxed {
-                Some("the contract requires a sandbox, and the host does not say that the tool runs in one")
-            } else if agent && (contract.constraints.no_spawn || !contract.may_dispatch_to(&name)) {
-                Some("the contract does not allow starting it")
-            } else {
-                None
-            };
-            match why {
-                Some(why) => drop(tools.withheld.insert(name, why)),
-                None => drop(tools.given.insert(name, Arc::clone(tool))),
-            }
-        }
-        for skill in &self.shared.skills {
-            let name = &skill.tool_name;
-            if !whitelist.contains(name) {
-                continue;
-            }
-            if contract.may_dispatch_to(&skill.name) {
-                let below = Self::new(&self.shared, skill, Some(Arc::clone(live)), Arc::clone(&whitelist));
-                tools.given.insert(name.clone(), Arc::new(below));
-            } else {
-                tools.withheld.insert(name.clone(), "the contract does not allow starting it");
-            }
-        }
-        tools
-    }
-
-    fn model(&self, live: &Arc<Live>) -> Arc<dyn Model> {
-        let asked = self.skill.config.model.as_ref().and_then(|name| self.shared.models.get(name));
-        Arc::new(MeteredModel {
-            inner: Arc::clone(asked.unwrap_or(&self.shared.model)),
-            live: Arc::clone(live),
-            clock: Arc::clone(&self.shared.clock),
-            stall: live.lock().constraints.stall_threshold_ms.map(Duration::from_millis),
-        })
-    }
-
-    /// One run of our own loop, as a sub-agent of the run that makes the call.
-    async fn run(
-        &self,
-        work: &Work,
-        tools: &Tools,
-        rejection: &Arc<Mutex<Option<String>>>,
-        prompt: &str,
-        context: &ToolContext,
-    ) -> Result<Spawned, ToolError> {
-        let live = &work.live;
-        let model = self.model(live);
-        let judge = Judge {
-            shared: Arc::clone(&self.shared),
-            skill: Arc::clone(&self.skill),
-            live: Arc::clone(live),
-            model: Arc::clone(&model),
-            rejection: Arc::clone(rejection),
-        };
-        let hooks = ContractHooks { live: Arc::clone(live), tools: tools.given.clone(), finish: judge };
-        let guarded = tools.given.values().map(|tool| {
-            let tool = GuardedTool {
-                inner: Arc::clone(tool),
-                live: Arc::clone(live),
-                clock: Arc::clone(&self.shared.clock),
-            };
-            Arc::new(tool) as Arc<dyn Tool>
-        });
-        let contract = live.contract();
-        let agent = Agent::builder(model)
-            .tools(guarded)
-            .section("agent", self.skill.system_prompt(&contract))
-            .policy(self.shared.policy.clone())
-            .limits(self.limits(&contract))
-            .clock(Arc::clone(&self.shared.clock))
-            .hooks(hooks)
-            .build()
-            .map_err(|error| {
-                ToolError::failed(format!("`{}` cannot be put together: {error}", self.skill.name))
-            })?;
-        let name = self.skill.tool_name.as_str();
-        let below = SubAgent::new(name, self.skill.description.as_str(), agent);
-        match below.call(json!({"prompt": prompt}), context.clone()).await {
-            Ok(output) => {
-                let text = output.blocks.iter().filter_map(|block| block.as_text()).collect::<String>();
-                Ok(if output.is_error { Spawned::Failed(text) } else { Spawned::Said(text) })
-            }
-            // Paused or cancelled: that is the run's matter, and the contract stays with its session.
-            Err(error) if error.kind == ToolErrorKind::Interrupted => Err(error),
-            Err(error) => Ok(Spawned::Failed(error.message)),
-        }
-    }
-
-    fn limits(&self, contract: &Contract) -> haversack_agent_core::limits::Limits {
-        let limits = self.shared.limits.clone();
-        let left = Duration::from_millis(contract.timeout_ms.saturating_sub(contract.used.millis));
-        let wall = limits.wall_time.map_or(left, |wall| wall.min(left));
-        let least = |a: Option<u64>, b: Option<u64>| [a, b].into_iter().flatten().min();
-        let tokens = contract.constraints.max_tokens.map(|max| max.saturating_sub(contract.used.tokens));
-        let (input, output) = (least(limits.input_tokens, tokens), least(limits.output_tokens, tokens));
-        let stall = contract.constraints.stall_threshold_ms.map(Duration::from_millis);
-        let per_tool = [limits.tool_timeout, stall].into_iter().flatten().min();
-        limits
-            .with_wall_time(Some(wall))
-            .with_input_tokens(input)
-            .with_output_tokens(output)
-            .with_tool_timeout(per_tool)
-    }
-
-    /// One run by the host's own spawner, within the contract's time.
-    async fn spawn(&self, work: &Work, tools: &Tools, context: &ToolContext) -> Result<Spawned, ToolError> {
-        let Some(spawner) = &self.shared.spawner else {
-            return Ok(Spawned::Failed("no spawner is set".to_owned()));
-        };
-        let contract = work.live.contract();
-        let timeout = Duration::from_millis(contract.timeout_ms.saturating_sub(contract.used.millis));
-        let short: String = contract.contract_id.chars().take(8).collect();
-        let request = SpawnRequest {
-            system_prompt: self.skill.system_prompt(&contract),
-            label: format!("{}-{short}", self.skill.name),
-            kind: self.skill.config.runtime_kind,
-            tools: tools.given.keys().cloned().collect(),
-            timeout,
-            model: self.skill.config.model.clone(),
-            think_level: self.skill.config.think_level,
-            contract,
-        };
-        let clock = &self.shared.clock;
-        let began = clock.now();
-        let run = AssertUnwindSafe(spawner.spawn(request)).catch_unwind();
-        let late = clock.sleep_until(began.saturating_add(timeout));
-        let cancelled = context.cancellation().cancelled();
-        pin_mut!(run, cancelled);
-        let ended = select(run, select(late, cancelled)).await;
-        work.live.charge_time(clock.now().saturating_sub(began));
-        match ended {
-            Either::Left((Ok(spawned), _)) => Ok(spawned),
-            Either::Left((Err(_), _)) => Ok(Spawned::Failed("the spawner panicked".to_owned())),
-            Either::Right((Either::Left(_), _)) => Ok(Spawned::Failed("the time was up".to_owned())),
-            Either::Right((Either::Right(_), _)) => {
-                Err(ToolError::new(ToolErrorKind::Interrupted, "The agent was cancelled."))
-            }
-        }
     }
 
     /// What the caller is told, and where the contract stands.

@@ -2,7 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may")]
 
 mod agents;
+mod authoring;
 mod capabilities;
 mod format;
 mod guard;
+mod manage;
 mod pipelines;
+mod processes;

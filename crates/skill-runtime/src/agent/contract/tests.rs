@@ -1,4 +1,5 @@
 use super::*;
+use crate::metadata::Escalation;
 
 #[test]
 fn limits_count_code_points_and_an_empty_task_is_none() {
