@@ -51,6 +51,7 @@
 
 pub mod problem;
 pub mod entry;
+mod file;
 mod parse;
 pub mod expand;
 mod merge;

@@ -88,6 +88,28 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run());
 //! ```
 //!
+//! # Servers over HTTP
+//!
+//! With the feature `http`, entries with a `url` are servers like the others, and `Client::connect_http` reaches a single
+//! one. The host lends what sends requests (`haversack-http` has a client over reqwest), says which addresses may be
+//! asked, and has the tokens; see the module `http`, and `oauth` (feature) for tokens that a user has to agree to.
+//!
+//! ```
+//! # #[cfg(feature = "http")]
+//! # fn manager(client: impl haversack_http::HttpClient) -> haversack_mcp_client::manager::Manager {
+//! use std::sync::Arc;
+//! use haversack_http::Secret;
+//! use haversack_mcp_client::ClientOptions;
+//! use haversack_mcp_client::http::{AddressPolicy, HttpAccess};
+//! use haversack_mcp_client::manager::{Manager, ManagerOptions};
+//!
+//! let access = HttpAccess::new(Arc::new(client))
+//!     .with_address_policy(AddressPolicy::default().with_private_networks(true))
+//!     .with_bearer_token("https://10.0.0.7/mcp", Secret::new("…"));
+//! Manager::new(ManagerOptions::new(ClientOptions::new("my-host", "1.0.0")).with_http(access))
+//! # }
+//! ```
+//!
 //! # What is where
 //!
 //! - [`protocol`]: the state machine of a connection, without I/O, clock or runtime, for transports of a host's own.

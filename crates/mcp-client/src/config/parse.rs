@@ -1,15 +1,15 @@
 //! From JSON to entries: each field checked, each fault a [`Problem`] with the place and the way out.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::Deserializer as _;
 use serde_json::{Map, Value};
 
 use crate::config::entry::{
     HttpConfig, MAX_TIMEOUT, Origin, ServerConfig, StdioConfig, ToolFilter, TransportConfig,
 };
+use crate::config::file::{File, FileVisitor};
 use crate::config::problem::{Problem, ProblemKind};
 use crate::protocol::EraChoice;
 use crate::visible::short;
@@ -339,64 +339,5 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
-}
-
-/// The top level of a file, read so that a name that is written twice is seen twice.
-struct File {
-    servers: Option<Vec<(String, Value)>>,
-    other: Option<String>,
-}
-
-struct FileVisitor;
-
-impl<'de> Visitor<'de> for FileVisitor {
-    type Value = File;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with the member `mcpServers`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
-        let mut file = File { servers: None, other: None };
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "mcpServers" {
-                let Pairs(more) = map.next_value()?;
-                file.servers.get_or_insert_default().extend(more);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-                file.other.get_or_insert(key);
-            }
-        }
-        Ok(file)
-    }
-}
-
-/// The members of an object in their order, doubled names included.
-struct Pairs(Vec<(String, Value)>);
-
-impl<'de> serde::Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PairsVisitor;
-        impl<'de> Visitor<'de> for PairsVisitor {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object from server names to entries")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-
-            fn visit_unit<E>(self) -> Result<Pairs, E> {
-                Ok(Pairs(Vec::new()))
-            }
-        }
-        deserializer.deserialize_any(PairsVisitor)
     }
 }
