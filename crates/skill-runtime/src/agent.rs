@@ -21,7 +21,7 @@ pub use contract::{
     CONTRACT_VERSION, Constraints, Contract, ContractError, ContractState, DEFAULT_TIMEOUT_MS, Exhausted,
     MAX_COMMANDS, MAX_CRITERIA_CHARS, MAX_DISPATCH, MAX_SCOPE, MAX_TASK_CHARS, Permission, ScopeEntry, Used,
 };
-pub use decay::{CapabilitySet, MINIMAL_TOOLS, Violation, is_under_any, tools_for};
+pub use decay::{CapabilitySet, MINIMAL_TOOLS, Violation, is_under_any, scope_violations, tools_for};
 pub use desk::DayBook;
 pub use report::{
     Artifacts, AuthRequest, HelpRequest, MAX_HINT_CHARS, MAX_RESULT_CHARS, MAX_SUMMARY_CHARS, MAX_VIOLATIONS,

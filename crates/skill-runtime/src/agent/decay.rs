@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::agent::contract::{Contract, Permission};
+use crate::agent::contract::{Contract, Permission, ScopeEntry};
 use crate::metadata::{AgentConfig, Inherit, SecurityLevel};
 
 /// The basic tools that `inherit: minimal` starts with, where the parent has them.
@@ -145,6 +145,27 @@ impl CapabilitySet {
     }
 }
 
+/// Everything in which a scope goes beyond the one above: each entry has to lie below an entry there that permits as
+/// much. An empty scope above is anywhere; an empty one below it is not.
+pub fn scope_violations(own: &[ScopeEntry], above: &[ScopeEntry]) -> Vec<Violation> {
+    if above.is_empty() {
+        return Vec::new();
+    }
+    if own.is_empty() {
+        return vec![Violation::Unscoped];
+    }
+    let covered = |entry: &ScopeEntry, wanted: Option<&Permission>| {
+        let permits =
+            above.iter().filter(|above| wanted.is_none_or(|wanted| above.permissions.contains(wanted)));
+        let folders: Vec<&str> = permits.map(|above| above.path.as_str()).collect();
+        is_under_any(&entry.path, &folders)
+    };
+    let beyond = |entry: &&ScopeEntry| {
+        !covered(entry, None) || !entry.permissions.iter().all(|wanted| covered(entry, Some(wanted)))
+    };
+    own.iter().filter(beyond).map(|entry| Violation::Path(entry.path.clone())).collect()
+}
+
 /// One thing in which a set goes beyond the one above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -170,7 +191,9 @@ impl fmt::Display for Violation {
             Self::Exec => f.write_str("executes, which the parent may not"),
             Self::Network => f.write_str("uses the network, which the parent may not"),
             Self::Level(own, parent) => write!(f, "has level {own} above the parent's {parent}"),
-            Self::Path(path) => write!(f, "works in `{path}`, outside the parent's scope"),
+            Self::Path(path) => {
+                write!(f, "works in `{path}`, outside the parent's scope or with more rights there")
+            }
             Self::Unscoped => f.write_str("works anywhere, where the parent has a scope"),
         }
     }

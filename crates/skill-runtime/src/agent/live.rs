@@ -59,3 +59,42 @@ impl Live {
         self.line().find_map(|live| live.lock().work_exhausted())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(tokens: u64, commands: u64, above: Option<Arc<Live>>) -> Arc<Live> {
+        let mut contract = Contract::new("c", "s", "t").unwrap();
+        contract.constraints.max_tokens = Some(tokens);
+        contract.constraints.max_bash_calls = Some(commands);
+        Arc::new(Live::new(contract, above))
+    }
+
+    #[test]
+    fn what_an_agent_uses_is_used_up_for_all_above_it() {
+        let top = live(100, 2, None);
+        let middle = live(80, 2, Some(Arc::clone(&top)));
+        let below = live(50, 9, Some(Arc::clone(&middle)));
+        below.charge_tokens(49);
+        assert!(below.work_exhausted().is_none());
+        middle.charge_tokens(31);
+        assert_eq!(
+            below.work_exhausted(),
+            Some(Exhausted::Tokens { used: 80, max: 80 }),
+            "its parent has none left"
+        );
+        assert_eq!((top.contract().used.tokens, middle.contract().used.tokens), (80, 80));
+        assert!(top.work_exhausted().is_none());
+
+        assert!(below.take_command().is_ok() && middle.take_command().is_ok());
+        assert_eq!(below.take_command(), Err(Exhausted::BashCalls { used: 2, max: 2 }));
+        assert_eq!(
+            (below.contract().used.bash_calls, top.contract().used.bash_calls),
+            (1, 2),
+            "a refusal costs nothing"
+        );
+        below.charge_time(Duration::from_secs(1));
+        assert_eq!((below.contract().used.millis, top.contract().used.millis), (1000, 0));
+    }
+}

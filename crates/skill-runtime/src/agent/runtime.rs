@@ -11,7 +11,7 @@ use haversack_agent_core::model::Model;
 use haversack_agent_core::policy::Policy;
 use haversack_agent_core::tool_context::Tool;
 
-use crate::agent::contract::{Contract, ContractState};
+use crate::agent::contract::{Contract, ContractState, ScopeEntry};
 use crate::agent::desk::{DayBook, Desk};
 use crate::agent::seams::{Answer, HandoffBus, Review, Spawner};
 use crate::agent::skill::{AgentSkill, Seam, ToolFacts, hex};
@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) facts: BTreeMap<String, ToolFacts>,
     pub(crate) policy: Policy,
     pub(crate) limits: Limits,
+    pub(crate) scope: Vec<ScopeEntry>,
     pub(crate) review: Seam<dyn Review>,
     pub(crate) answer: Seam<dyn Answer>,
     pub(crate) bus: Seam<dyn HandoffBus>,
@@ -72,6 +73,7 @@ impl AgentSkills {
             facts: BTreeMap::new(),
             policy: Policy::default(),
             limits: Limits::default(),
+            scope: Vec::new(),
             review: None,
             answer: None,
             bus: None,
@@ -128,6 +130,13 @@ impl AgentSkills {
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         self.with(|shared| shared.limits = limits)
+    }
+
+    /// Sets where agents may work, and what they may do there; at most [`MAX_SCOPE`](crate::agent::MAX_SCOPE) entries count
+    /// in a contract. A call may narrow it and never widen it. By default it is wherever their tools reach.
+    #[must_use]
+    pub fn with_scope(self, scope: impl IntoIterator<Item = ScopeEntry>) -> Self {
+        self.with(|shared| shared.scope = scope.into_iter().collect())
     }
 
     /// Sets who reviews by rule and by person.
@@ -202,16 +211,16 @@ impl Shared {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn suspend(&self, contract: Contract) {
+    /// Keeps a contract that waits, and gives back the id of the one that had to make room.
+    pub(crate) fn suspend(&self, contract: Contract) -> Option<String> {
         if contract.state() != ContractState::Suspended {
-            return;
+            return None;
         }
         let mut kept = self.suspensions();
         kept.retain(|other| other.contract_id != contract.contract_id);
-        if kept.len() >= MAX_SUSPENDED {
-            kept.remove(0);
-        }
+        let gone = (kept.len() >= MAX_SUSPENDED).then(|| kept.remove(0).contract_id);
         kept.push(contract);
+        gone
     }
 
     /// Takes a suspended contract of this skill.

@@ -12,6 +12,7 @@ use haversack_agent_core::tool_context::{Tool, ToolContext};
 use serde_json::{Value, json};
 
 use crate::agent::contract::{Constraints, Contract, ContractState, DEFAULT_TIMEOUT_MS};
+use crate::agent::decay::scope_violations;
 use crate::agent::desk::Permit;
 use crate::agent::finish::report_of;
 use crate::agent::guard::keep;
@@ -152,8 +153,17 @@ impl AgentTool {
             .and_then(|c| c.with_constraints(Constraints::from(&self.skill.config)))
             .map_err(|error| error.to_string())?;
         let contract = contract.with_timeout_ms(request.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS));
-        Ok(match &self.above {
-            Some(above) => contract.below(&above.contract()),
+        let above = self.above.as_ref().map(|live| live.contract());
+        let around = above.as_ref().map_or(&self.shared.scope, |above| &above.scope);
+        let scope = if request.scope.is_empty() { around.clone() } else { request.scope.clone() };
+        let beyond = scope_violations(&scope, around);
+        if !beyond.is_empty() {
+            let beyond: Vec<String> = beyond.iter().map(ToString::to_string).collect();
+            return Err(format!("its scope goes beyond that of its caller: it {}", beyond.join("; it ")));
+        }
+        let contract = contract.with_scope(scope).map_err(|error| error.to_string())?;
+        Ok(match &above {
+            Some(above) => contract.below(above),
             None => contract,
         })
     }
@@ -224,12 +234,17 @@ impl AgentTool {
         let block = report.to_block(&self.skill.name, &contract.contract_id);
         // From active every state of a report may follow.
         let _ = contract.advance(report.status.contract_state());
+        let mut forgotten = None;
         if contract.state() == ContractState::Suspended {
             contract.progress.clone_from(&block);
-            self.shared.suspend(contract.clone());
+            forgotten = self.shared.suspend(contract.clone());
         }
         let failed = contract.state() == ContractState::Failed;
-        let structured = json!({"contract": contract, "report": report, "withheld": tools.withheld});
+        let mut structured = json!({"contract": contract, "report": report, "withheld": tools.withheld});
+        if let (Some(id), Some(fields)) = (forgotten, structured.as_object_mut()) {
+            // Only the host can do something about it.
+            fields.insert("forgotten".to_owned(), id.into());
+        }
         let output = if failed { ToolOutput::error(block) } else { ToolOutput::text(block) };
         output.with_structured(structured)
     }

@@ -1,6 +1,6 @@
 //! The text of a skill, read for its author: what it says, and everything that is wrong with it.
 
-use haversack_skills::diagnostic::Severity;
+use haversack_skills::diagnostic::{Code, Diagnostic, Severity};
 use haversack_skills::document::{Document, ParseOptions};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub(super) struct SkillText {
 impl SkillText {
     pub(super) fn read(text: &str) -> Self {
         let document = Document::parse(text.as_bytes(), &ParseOptions::new());
-        let say = |found: &haversack_skills::diagnostic::Diagnostic| {
+        let say = |found: &Diagnostic| {
             format!(
                 "line {}, column {}: {} [{}]",
                 found.line,
@@ -30,10 +30,8 @@ impl SkillText {
                 found.code.as_str()
             )
         };
-        let (errors, others): (Vec<_>, Vec<_>) = document
-            .diagnostics()
-            .iter()
-            .partition(|found| found.severity == Severity::Error && !is_about_names(found.code));
+        let (errors, others): (Vec<_>, Vec<_>) =
+            document.diagnostics().iter().partition(|found| is_wrong(found));
         let mut parse_errors: Vec<String> = errors.into_iter().map(say).collect();
         let reading = document.fields().map(Metadata::read);
         if reading.is_none() && parse_errors.is_empty() {
@@ -93,8 +91,14 @@ impl SkillText {
     }
 }
 
+/// Whether a text is not saved for this: it breaks the format, or says something twice, of which a reader would take
+/// one and an author may mean the other.
+fn is_wrong(found: &Diagnostic) -> bool {
+    found.code == Code::DuplicateKey || found.severity == Severity::Error && !is_about_names(found.code)
+}
+
 /// Skills of the tree go by their `tree_id`; rules for names are for skills that a model finds by name.
-fn is_about_names(code: haversack_skills::diagnostic::Code) -> bool {
+fn is_about_names(code: Code) -> bool {
     let word = code.as_str();
     word.starts_with("name-") || word.starts_with("description-")
 }

@@ -530,3 +530,46 @@ fn no_secret_leaves_in_a_report_however_the_agent_ends() {
         assert!(all.contains("***"), "{all}");
     }
 }
+
+#[test]
+fn a_scope_is_narrowed_on_the_way_down_and_never_widened() {
+    use haversack_skill_runtime::agent::{Permission, ScopeEntry};
+
+    let house = || {
+        House::new(config(), vec![record("completed", "x")])
+            .map(|skills| skills.with_scope([ScopeEntry::new("/w", [Permission::Read])]))
+    };
+    let inside = json!([{"path": "/w/src", "permissions": ["read"]}]);
+    for (arguments, scope) in [
+        (json!({"task": "t"}), json!([{"path": "/w", "permissions": ["read"]}])),
+        (json!({"task": "t", "scope": inside}), inside),
+    ] {
+        let (_, structured) = house().call(&[arguments]).remove(0);
+        assert_eq!(structured.unwrap()["contract"]["scope"], scope);
+    }
+    for scope in [
+        json!([{"path": "/", "permissions": ["read"]}]),
+        json!([{"path": "/w/../x", "permissions": ["read"]}]),
+        json!([{"path": "/w", "permissions": ["read", "write"]}]),
+    ] {
+        let house = house();
+        let (text, _) = house.call(&[json!({"task": "t", "scope": scope})]).remove(0);
+        assert!(text.contains("goes beyond that of its caller"), "{text}");
+        assert_eq!(house.child.request_count(), 0, "nothing was started");
+    }
+}
+
+#[test]
+fn of_too_many_contracts_that_wait_the_oldest_is_named_when_it_goes() {
+    let waiting = (0..haversack_skill_runtime::agent::MAX_SUSPENDED).map(|n| {
+        let mut contract = Contract::new(format!("old-{n}"), "rev", "t").unwrap();
+        contract.advance(ContractState::Active).unwrap();
+        contract.advance(ContractState::Suspended).unwrap();
+        contract
+    });
+    let house =
+        House::new(config(), vec![record("needs_help", "q")]).map(|skills| skills.with_suspended(waiting));
+    let (_, structured) = house.task();
+    assert_eq!(structured.unwrap()["forgotten"], "old-0");
+    assert_eq!(house.skills.suspended().len(), haversack_skill_runtime::agent::MAX_SUSPENDED);
+}

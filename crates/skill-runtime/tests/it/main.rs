@@ -4,8 +4,11 @@
 mod agents;
 mod authoring;
 mod capabilities;
+mod cases;
 mod format;
+mod format_cases;
 mod guard;
+mod leaks;
 mod manage;
 mod pipelines;
 mod processes;

@@ -261,6 +261,9 @@ fn what_the_user_agreed_to_is_what_is_loaded() {
     let reader = || Reader::new(registry.snapshot(&Filter::new(question.decide(Decision::Allowed))));
     let early = reader();
     assert!(early.load("a", 1).is_ok());
+    let whole = fs::read_to_string(tree.at("project/.agents/skills/a/SKILL.md")).unwrap();
+    assert_eq!(early.source("a").unwrap(), whole, "front matter and all");
+    assert!(matches!(early.source("b"), Err(LoadError::Unknown { .. })));
     assert!(early.resource("a", "r.md", 1).is_ok());
     // A changed resource is refused, whether the reader has seen the skill's files before or not.
     tree.write("project/.agents/skills/a/r.md", "evil");
@@ -275,5 +278,6 @@ fn what_the_user_agreed_to_is_what_is_loaded() {
     fs::remove_file(tree.at("project/.agents/skills/a/new.md")).unwrap();
     tree.write("project/.agents/skills/a/SKILL.md", skill("a", "Does a.") + "evil");
     assert!(matches!(early.load("a", 1), Err(LoadError::Changed { .. })));
+    assert!(matches!(early.source("a"), Err(LoadError::Changed { .. })));
     assert!(early.search("evil").hits.is_empty());
 }

@@ -136,4 +136,30 @@ proptest! {
             above = own;
         }
     }
+
+    #[test]
+    fn no_scope_that_passes_permits_what_the_one_above_does_not(
+        above in scopes(), own in scopes(), path in paths(),
+    ) {
+        let permits = |scope: &[ScopeEntry], wanted: Permission| {
+            let entries = scope.iter().filter(|entry| entry.permissions.contains(&wanted));
+            is_under_any(&path, &entries.map(|entry| entry.path.as_str()).collect::<Vec<_>>())
+        };
+        if scope_violations(&own, &above).is_empty() && !above.is_empty() {
+            for wanted in [Permission::Read, Permission::Write, Permission::Execute] {
+                prop_assert!(!permits(&own, wanted) || permits(&above, wanted), "{path} {wanted:?}");
+            }
+        }
+    }
+}
+
+fn paths() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop_oneof![Just("a"), Just("b"), Just(".."), Just("c")], 0..4)
+        .prop_map(|parts| format!("/{}", parts.join("/")))
+}
+
+fn scopes() -> impl Strategy<Value = Vec<ScopeEntry>> {
+    let permissions =
+        prop::sample::subsequence(vec![Permission::Read, Permission::Write, Permission::Execute], 0..=3);
+    prop::collection::vec((paths(), permissions).prop_map(|(path, p)| ScopeEntry::new(path, p)), 0..3)
 }

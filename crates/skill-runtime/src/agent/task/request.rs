@@ -3,13 +3,14 @@
 use haversack_agent_core::tool::ToolError;
 use serde_json::{Value, json};
 
-use crate::agent::contract::{MAX_CRITERIA_CHARS, MAX_TASK_CHARS};
+use crate::agent::contract::{MAX_CRITERIA_CHARS, MAX_SCOPE, MAX_TASK_CHARS, ScopeEntry};
 
 /// The arguments of a call.
 pub(super) struct Request {
     pub(super) task: String,
     pub(super) timeout_ms: Option<u64>,
     pub(super) success_criteria: String,
+    pub(super) scope: Vec<ScopeEntry>,
     pub(super) resume: Option<String>,
     pub(super) handoff_reason: Option<String>,
     pub(super) handoff_context: Option<Value>,
@@ -23,10 +24,15 @@ impl Request {
         if timeout_ms == Some(None) {
             return Err(ToolError::invalid_arguments("`timeout_ms` has to be a whole number above 0"));
         }
+        let scope = arguments.get("scope").map(|scope| serde_json::from_value(scope.clone())).transpose();
+        let scope: Option<Vec<ScopeEntry>> = scope.map_err(|error| {
+            ToolError::invalid_arguments(format!("`scope` is no list of paths with permissions: {error}"))
+        })?;
         Ok(Self {
             task: task.ok_or_else(|| ToolError::invalid_arguments("`task` is required"))?,
             timeout_ms: timeout_ms.flatten(),
             success_criteria: text("success_criteria").unwrap_or_default(),
+            scope: scope.unwrap_or_default(),
             resume: text("resume"),
             handoff_reason: text("handoff_reason").filter(|reason| !reason.trim().is_empty()),
             handoff_context: arguments.get("handoff_context").cloned(),
@@ -48,6 +54,19 @@ pub(super) fn schema() -> Value {
                 "type": "string",
                 "maxLength": MAX_CRITERIA_CHARS,
                 "description": "When the task is done.",
+            },
+            "scope": {
+                "type": "array",
+                "maxItems": MAX_SCOPE,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "permissions": {"type": "array", "items": {"enum": ["read", "write", "execute"]}},
+                    },
+                    "required": ["path", "permissions"],
+                },
+                "description": "The only folders it may work in. Not more than you may yourself.",
             },
             "timeout_ms": {"type": "integer", "minimum": 1, "description": "60000 by default."},
             "resume": {

@@ -37,9 +37,9 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Find out whether this call may run, and say so with [`Machine::handle_reply`].
+    /// Find out whether this call may run, and say so with [`handle_reply`](crate::pipeline::Machine::handle_reply).
     Ask(Call),
-    /// Make this call, and tell the machine of its end with [`Machine::handle_done`].
+    /// Make this call, and tell the machine of its end with [`handle_done`](crate::pipeline::Machine::handle_done).
     Run(Call),
     /// Drop this call: nobody waits for it any more.
     Abandon(CallNumber),
