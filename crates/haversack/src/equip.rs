@@ -133,6 +133,8 @@ impl Haversack {
             hint,
             #[cfg(feature = "skills")]
             reader: gathered.reader,
+            #[cfg(all(feature = "skills", feature = "mcp"))]
+            served: gathered.served,
         })
     }
 
@@ -373,6 +375,8 @@ pub struct Equipped {
     hint: Option<String>,
     #[cfg(feature = "skills")]
     reader: Option<Arc<haversack_skills::Reader>>,
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    served: Option<Arc<ServedSkills>>,
 }
 
 impl Equipped {
@@ -401,6 +405,13 @@ impl Equipped {
     #[cfg_attr(docsrs, doc(cfg(feature = "skills")))]
     pub fn skills(&self) -> Option<&Arc<haversack_skills::Reader>> {
         self.reader.as_ref()
+    }
+
+    /// The skills that servers offer in this run; see [`HaversackBuilder::served_skills`].
+    #[cfg(all(feature = "skills", feature = "mcp"))]
+    #[cfg_attr(docsrs, doc(cfg(all(feature = "skills", feature = "mcp"))))]
+    pub fn served_skills(&self) -> Option<&Arc<ServedSkills>> {
+        self.served.as_ref().filter(|served| !served.is_empty())
     }
 
     /// Turns `/name arguments` or `$name arguments` of a user into the message that starts a run with that skill;

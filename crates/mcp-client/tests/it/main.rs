@@ -17,6 +17,8 @@ mod managing;
 mod web;
 #[cfg(feature = "http")]
 mod managing_http;
+#[cfg(feature = "http")]
+mod http_cuts;
 mod faulty;
 #[cfg(feature = "http")]
 mod faulty_http;
