@@ -1,5 +1,7 @@
 //! Agent skills run on the real loop, and their contracts hold whatever the model wants.
 
+mod limits;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -8,7 +10,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use haversack_agent_core::agent::Agent;
 use haversack_agent_core::approval::Verdict;
-use haversack_agent_core::model::ModelErrorKind;
 use haversack_agent_core::outcome::Outcome;
 use haversack_agent_core::policy::{Mode, Policy};
 use haversack_agent_core::session::Session;
@@ -21,7 +22,6 @@ use haversack_skill_runtime::agent::{
     ReviewVerdict, SpawnRequest, Spawned, Spawner, ToolFacts,
 };
 use haversack_skill_runtime::metadata::{AgentConfig, Escalation, Inherit, Reviewer, RuntimeKind};
-use haversack_skill_runtime::redact::Redactor;
 use serde_json::{Value, json};
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -504,72 +504,4 @@ fn arguments_that_make_no_task_are_refused() {
         house.call(std::slice::from_ref(&args));
         assert_eq!(house.child.request_count(), 0, "{args}");
     }
-}
-
-#[test]
-fn no_secret_leaves_in_a_report_however_the_agent_ends() {
-    let redactor = Redactor::new();
-    redactor.learn("hunter2/and more");
-    let token = format!("ghp_{}", "a1".repeat(12));
-    let text = format!("it is {token} or hunter2%2Fand+more");
-    let full = json!({
-        "status": "needs_auth", "result": text, "reasoning_summary": text, "resume_hint": text,
-        "artifacts": {"files_modified": [text], "files_created": [text], "commands_run": [text]},
-        "partial_artifacts": {"commands_run": [text]},
-        "auth_request": {"reason": text, "requested_scope_extension": [text],
-            "requested_constraint_relaxation": [text], "risk_level": text},
-        "help_request": {"question": text, "context": text, "options": [text], "urgency": text},
-        "scope_violations": [text],
-    });
-    let failing = Says::failure(ModelErrorKind::Auth, text.clone());
-    for answer in [Says::text(full.to_string()), Says::text(text), failing] {
-        let house = House::new(config(), vec![answer]).map(|skills| skills.with_redactor(redactor.clone()));
-        let (told, structured) = house.task();
-        let all = format!("{told}{}{:?}", structured.unwrap(), house.skills.suspended());
-        assert!(!all.contains(&token) && !all.contains("hunter2"), "{all}");
-        assert!(all.contains("***"), "{all}");
-    }
-}
-
-#[test]
-fn a_scope_is_narrowed_on_the_way_down_and_never_widened() {
-    use haversack_skill_runtime::agent::{Permission, ScopeEntry};
-
-    let house = || {
-        House::new(config(), vec![record("completed", "x")])
-            .map(|skills| skills.with_scope([ScopeEntry::new("/w", [Permission::Read])]))
-    };
-    let inside = json!([{"path": "/w/src", "permissions": ["read"]}]);
-    for (arguments, scope) in [
-        (json!({"task": "t"}), json!([{"path": "/w", "permissions": ["read"]}])),
-        (json!({"task": "t", "scope": inside}), inside),
-    ] {
-        let (_, structured) = house().call(&[arguments]).remove(0);
-        assert_eq!(structured.unwrap()["contract"]["scope"], scope);
-    }
-    for scope in [
-        json!([{"path": "/", "permissions": ["read"]}]),
-        json!([{"path": "/w/../x", "permissions": ["read"]}]),
-        json!([{"path": "/w", "permissions": ["read", "write"]}]),
-    ] {
-        let house = house();
-        let (text, _) = house.call(&[json!({"task": "t", "scope": scope})]).remove(0);
-        assert!(text.contains("goes beyond that of its caller"), "{text}");
-        assert_eq!(house.child.request_count(), 0, "nothing was started");
-    }
-}
-
-#[test]
-fn of_too_many_contracts_that_wait_the_oldest_is_named_when_it_goes() {
-    let waiting = (0..haversack_skill_runtime::agent::MAX_SUSPENDED).map(|n| {
-        let mut contract = Contract::new(format!("old-{n}"), "rev", "t").unwrap();
-        contract.advance(ContractState::Active).unwrap();
-        contract.advance(ContractState::Suspended).unwrap();
-        contract
-    });
-    let house =
-        House::new(config(), vec![record("needs_help", "q")]).map(|skills| skills.with_suspended(waiting));
-    let (_, structured) = house.task();
-    assert_eq!(structured.unwrap()["forgotten"], "old-0");
-    assert_eq!(house.skills.suspended().len(), haversack_skill_runtime::agent::MAX_SUSPENDED);
 }
