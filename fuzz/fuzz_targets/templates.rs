@@ -7,7 +7,7 @@ use haversack_skill_runtime::template::{MAX_RENDERED_BYTES, Scope, Template, var
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-const SECRET: &str = "t0p s3cret/%\"";
+const SECRET: &str = "t0p s3cret/%\"x";
 
 fuzz_target!(|text: &str| {
     let vars = json!({
@@ -26,7 +26,7 @@ fuzz_target!(|text: &str| {
             }
         }
         let masked = redactor.json(value).to_string();
-        assert!(!masked.contains("t0p s3cret/%"), "{masked}");
+        assert!(!masked.contains(json!(SECRET).to_string().trim_matches('"')), "{masked}");
     }
     let masked = redactor.text(text);
     assert!(!masked.contains(SECRET) && (masked == text || masked.contains(MASK)));
