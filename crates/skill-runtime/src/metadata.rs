@@ -46,12 +46,13 @@ mod places;
 mod mode;
 mod agent;
 mod steps;
+mod json;
 
 use std::collections::BTreeMap;
 
 use haversack_skills::node::Fields;
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
 pub use agent::{
     AgentConfig, CronTrigger, EventTrigger, MAX_ENTRIES, MessageTrigger, ReviewGate, SopStep, Triggers,
@@ -77,7 +78,7 @@ pub const MAX_RELATED_TOOLS: usize = 5;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are those of the format, and `FIELDS` describes each")]
 pub struct Metadata {
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "json::as_text")]
     pub mode: SkillMode,
     pub tree_id: Option<String>,
     pub tree_group: Option<String>,
@@ -227,14 +228,6 @@ impl Metadata {
         }
     }
 
-    /// The fields that are set, by their names in `camelCase`.
-    pub fn to_json(&self) -> Value {
-        // Plain data with text keys: this does not fail.
-        let mut value = serde_json::to_value(self).unwrap_or_default();
-        drop_unset(&mut value);
-        value
-    }
-
     /// The tools that the skill stands for: `tools`, or the last part of `tree_id`.
     pub fn tool_names(&self) -> Vec<String> {
         if !self.tools.is_empty() {
@@ -242,47 +235,6 @@ impl Metadata {
         }
         let last = self.tree_id.as_deref().and_then(|id| id.rsplit('/').next());
         last.filter(|name| !name.is_empty()).map(str::to_owned).into_iter().collect()
-    }
-}
-
-fn as_text<S: Serializer>(mode: &SkillMode, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(mode)
-}
-
-/// Takes out what is null or empty, but for schemas and arguments, which are the author's own.
-fn drop_unset(value: &mut Value) {
-    const VERBATIM: [&str; 7] = [
-        "input",
-        "output",
-        "inputMap",
-        "toolInputSchema",
-        "agentInputSchema",
-        "agentOutputSchema",
-        "allowedCommands",
-    ];
-    let is_unset = |value: &Value| match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
-    };
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(drop_unset),
-        Value::Object(fields) => {
-            let mut kept = Map::new();
-            for (key, mut value) in std::mem::take(fields) {
-                let verbatim = VERBATIM.contains(&key.as_str());
-                if !verbatim {
-                    drop_unset(&mut value);
-                }
-                if !(value.is_null() || !verbatim && is_unset(&value)) {
-                    kept.insert(key, value);
-                }
-            }
-            *fields = kept;
-        }
-        _ => {}
     }
 }
 

@@ -1,5 +1,8 @@
 //! The tree for models and programs: thirteen actions, JSON in and JSON out.
 
+mod look;
+mod register;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,12 +10,13 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use crate::capability::managed::ManagedTree;
-use crate::capability::node::CapabilityNode;
 use crate::capability::patch::{Patch, PatchAction, PatchError, PatchStatus};
 use crate::capability::tree::CapabilityTree;
-use crate::metadata::{Tier, Word as _};
+use crate::metadata::Word as _;
 use crate::reply::{Arguments, Reply, payload};
 use crate::state_file::StateFile;
+use look::{find, inspect, tier, validate, validation, view};
+use register::new_node;
 
 /// The actions.
 pub const ACTIONS: [&str; 13] = [
@@ -350,107 +354,4 @@ fn noted(data: Value, notes: Vec<String>) -> Value {
         }
         data => json!({"result": data, "storeWarnings": notes}),
     }
-}
-
-fn find<'t>(tree: &'t CapabilityTree, wanted: &str) -> Option<(&'t CapabilityNode, bool)> {
-    tree.get(wanted).map(|node| (node, false)).or_else(|| tree.by_name(wanted).map(|node| (node, true)))
-}
-
-fn tier(arguments: Arguments<'_>) -> Result<Tier, String> {
-    let word = arguments.required("tier")?;
-    Tier::from_word(word).ok_or_else(|| format!("`{word}` is none of {}", Tier::WORDS.join(", ")))
-}
-
-fn view(tree: &CapabilityTree, arguments: Arguments<'_>) -> Result<Value, String> {
-    let depth = arguments.number("depth")?.filter(|depth| *depth > 0).unwrap_or(u64::MAX);
-    match arguments.text("nodeId")? {
-        Some(id) => {
-            let node = tree.get(id).ok_or_else(|| format!("there is no node `{id}`"))?;
-            Ok(view_of(tree, node, depth))
-        }
-        None => Ok(tree.roots().map(|node| view_of(tree, node, depth)).collect()),
-    }
-}
-
-/// A tree is at most [`MAX_DEPTH`](crate::capability::MAX_DEPTH) deep, so this is, too.
-fn view_of(tree: &CapabilityTree, node: &CapabilityNode, depth: u64) -> Value {
-    let mut out = Map::new();
-    for (key, value) in [("id", &node.id), ("name", &node.name)] {
-        out.insert(key.to_owned(), value.as_str().into());
-    }
-    out.insert("kind".to_owned(), serde_json::to_value(node.kind).unwrap_or_default());
-    if let Some(tier) = node.routing.as_ref().and_then(|routing| routing.min_tier) {
-        out.insert("minTier".to_owned(), tier.word().into());
-    }
-    if !node.summary().is_empty() {
-        out.insert("summary".to_owned(), node.summary().into());
-    }
-    if node.is_dynamic() {
-        out.insert("dynamic".to_owned(), true.into());
-    }
-    if depth > 0 && !node.children.is_empty() {
-        let children = tree.children(node).map(|child| view_of(tree, child, depth - 1));
-        out.insert("children".to_owned(), children.collect());
-    }
-    out.into()
-}
-
-fn inspect(tree: &CapabilityTree, arguments: Arguments<'_>) -> Result<Value, String> {
-    let wanted = arguments.required("nodeId")?;
-    let (node, by_name) = find(tree, wanted).ok_or_else(|| format!("there is no node `{wanted}`"))?;
-    Ok(match by_name {
-        true => json!({
-            "node": node, "matchedBy": "name", "warning": format!("`{wanted}` is a name; its id is `{}`", node.id),
-        }),
-        false => serde_json::to_value(node).unwrap_or_default(),
-    })
-}
-
-fn validate(tree: &CapabilityTree, arguments: Arguments<'_>) -> Result<Value, String> {
-    Ok(match arguments.number("level")? {
-        None | Some(0) => validation(tree, &[1, 2, 3]),
-        Some(1) => validation(tree, &[1]),
-        Some(2) => validation(tree, &[2]),
-        Some(3) => validation(tree, &[3]),
-        Some(other) => return Err(format!("`level` is 0 for all, or 1, 2 or 3, and not {other}")),
-    })
-}
-
-fn validation(tree: &CapabilityTree, levels: &[u8]) -> Value {
-    let mut issues = tree.issues();
-    issues.retain(|issue| levels.contains(&issue.level));
-    let passes = |level| !issues.iter().any(|issue| issue.level == level);
-    json!({
-        "level1Pass": passes(1), "level2Pass": passes(2), "level3Pass": passes(3), "checkedLevels": levels,
-        "issues": issues,
-    })
-}
-
-/// The node of `propose_register`, checked in the order of the format.
-fn new_node(arguments: Arguments<'_>) -> Result<CapabilityNode, String> {
-    let spec = arguments.get("nodeSpec").ok_or("`nodeSpec` is required")?;
-    let fields = Arguments::of(spec).ok_or("`nodeSpec` has to be an object")?;
-    let within = |dimension: &'static str| -> Result<Arguments<'_>, String> {
-        let value = fields.get(dimension).ok_or_else(|| format!("`nodeSpec.{dimension}` is required"))?;
-        Arguments::of(value).ok_or_else(|| format!("`nodeSpec.{dimension}` has to be an object"))
-    };
-    let needs = |dimension: &'static str, field: &str, advice: &str| -> Result<String, String> {
-        let value = within(dimension)?.text(field)?.map(str::to_owned);
-        value.ok_or_else(|| format!("`nodeSpec.{dimension}.{field}` is required{advice}"))
-    };
-    let name = fields.text("name")?.ok_or("`nodeSpec.name` is required")?;
-    let parent = fields.text("parent")?.ok_or("`nodeSpec.parent` is required")?;
-    within("runtime")?;
-    needs("runtime", "owner", "")?;
-    needs("runtime", "enabledWhen", "; use `deny` until somebody decides otherwise")?;
-    needs("prompt", "summary", "")?;
-    let tier = needs("routing", "minTier", "")?;
-    Tier::from_word(&tier)
-        .ok_or_else(|| format!("`nodeSpec.routing.minTier` is none of {}", Tier::WORDS.join(", ")))?;
-    needs("perms", "minSecurityLevel", "")?;
-    let mut object = spec.as_object().cloned().unwrap_or_default();
-    object.insert("id".to_owned(), format!("{parent}/{name}").into());
-    object.remove("children");
-    object.entry("skills").or_insert_with(|| json!({"bindable": false}));
-    serde_json::from_value(Value::Object(object)).map_err(|error| format!("`nodeSpec` does not fit: {error}"))
 }
